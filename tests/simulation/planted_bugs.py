@@ -52,7 +52,7 @@ PLANTED_BUGS: Final = (
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
         promise="P1",
-        first=20,
+        first=130,
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",
@@ -135,8 +135,8 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a history that is kept does not learn of an exclusion",
-        symbol="runtime.turn.history_cache:_still_there",
-        edit=Instead("return await message_table.exists_at(tx, session_id, kept.last)"),
+        symbol="runtime.turn.history_cache:_load_fresh",
+        edit=Instead("return await message_table.list_following(tx, session_id, kept.last)"),
         promise="P7",
     ),
     PlantedBug(

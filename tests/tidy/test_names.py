@@ -23,7 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock ownership peer process progress runner spawn startup sync wake
+        lazy lock loop offload ownership peer process progress runner spawn startup sync wake
+        watchdog
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor
@@ -53,10 +54,10 @@ WORDS: Final[Mapping[str, str]] = {
     "storage": """
         atomic cache cached checks committer config configured confined data database
         deletion document download encoded encoding entry legacy line manifest mark
-        migration mutation origin projector redaction restorable row scalar sqlite table
+        migration mutation origin page projector redaction restorable row scalar size sqlite table
     """,
     "text formats": """
-        decoding exact format front fuzzy glob grammar grep html image json jsonc markdown
+        decoding exact form format front fuzzy glob grammar grep html image json jsonc markdown
         matter mime parser patch pattern ring script substitution tag text token wildcard
         word xml yaml
     """,

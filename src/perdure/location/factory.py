@@ -230,8 +230,8 @@ def _contribute(location: Location, shared: SharedServices) -> None:
         clock=shared.clock,
         timezone=settings.timezone,
     )
-    context.contribute("core/builtins", builtins)
-    context.contribute("core/instructions", location.instructions.observe)
+    context.contribute("core/builtins", builtins, immediate=True)
+    context.contribute("core/instructions", location.instructions.observe, immediate=True)
     if settings.instructions:
         configured = ConfiguredInstructions(
             settings.instructions,

@@ -43,9 +43,9 @@ class Database(Protocol):
 
         Jobs run one after the other; waiting ones may share a commit. A job that raises is rolled
         back alone. A job may run again from its start after a rollback, so it must change nothing
-        but its transaction. Cancelling the caller does not undo an accepted job. `committed` is
-        called with the result right after the commit, in commit order, even if the caller is gone;
-        it must neither raise nor wait.
+        but its transaction. A caller that is cancelled meanwhile learns of it when the outcome is
+        known; a failure takes precedence. `committed` is called with the result right after the
+        commit, in commit order; it must neither raise nor wait.
         """
         ...
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.protocol import errors
-from perdure.schema import codec
+from perdure.schema import codec, redaction
 from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
 from perdure.schema.files.fs import FileContent
 from perdure.schema.value import Value
@@ -115,7 +115,11 @@ def failure(error: DomainError) -> Response:
         headers.append((b"allow", ", ".join(error.allowed).encode()))
     if isinstance(error, errors.TooManyRequestsError):
         headers.append(RETRY_SOON)
-    return Response(errors.status_of(error), codec.encode(error.wire()), tuple(headers))
+    told = error.wire()
+    if isinstance(message := told.get("message"), str):
+        # It may quote a configuration, or what a program or another server said.
+        told["message"] = redaction.redact(message)
+    return Response(errors.status_of(error), codec.encode(told), tuple(headers))
 
 
 def as_json(value: object) -> bytes:

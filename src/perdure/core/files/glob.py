@@ -7,9 +7,15 @@ Invariant: matching is polynomial in the pattern and the path; no pattern can st
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from perdure.core.limits import SEARCH_BRACES_MAX
+from perdure.core.limits import (
+    IGNORE_RULE_STARS_MAX,
+    IGNORE_RULES_MAX,
+    SEARCH_BRACES_MAX,
+    SEARCH_PATTERN_CHARS_MAX,
+)
 from perdure.core.text import wildcard
 from perdure.schema.value import Value
 
@@ -41,8 +47,9 @@ def parse_glob(pattern: str) -> Glob:
 
 
 def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of one ignore file, in order. Invalid lines are left out."""
-    rules = [_ignore_rule(line) for line in text.splitlines()]
+    """The rules of one ignore file, in order. Invalid and excessive lines are left out."""
+    lines = islice(text.splitlines(), IGNORE_RULES_MAX)
+    rules = [_ignore_rule(line) for line in lines]
     return tuple(rule for rule in rules if rule is not None)
 
 
@@ -58,6 +65,8 @@ def ignored(rules: Sequence[IgnoreRule], path: str, *, is_directory: bool) -> bo
 def _ignore_rule(line: str) -> IgnoreRule | None:
     text = line.rstrip()
     if not text or text.startswith("#"):
+        return None
+    if len(text) > SEARCH_PATTERN_CHARS_MAX or text.count("*") > IGNORE_RULE_STARS_MAX:
         return None
     negated = text.startswith("!")
     body = text[1:] if negated or text.startswith(("\\#", "\\!")) else text
@@ -97,12 +106,14 @@ def _covers(segments: Segments, names: Sequence[str]) -> bool:
     return all(segment is None for segment in segments[at:])
 
 
-_TOKEN = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|\*+|.", re.DOTALL)
+# Without a closing bracket the rest of the name is one token, so that it is read only once.
+_TOKEN = re.compile(r"\\.|\[[!^]?+\][^\]]*+\]|\[[!^]?+[^\]]*+\]|\[.*+|\*+|.", re.DOTALL)
+_UNBRACKETED = re.compile(r"\\.|\*+|.", re.DOTALL)
 
 
 def _name_expression(name: str) -> re.Pattern[str]:
     pieces = [""]
-    for token in _TOKEN.findall(name):
+    for token in _tokens(name):
         if token.startswith("*"):
             pieces.append("")
         else:
@@ -111,6 +122,14 @@ def _name_expression(name: str) -> re.Pattern[str]:
         return re.compile(wildcard.star_pattern(pieces), re.DOTALL)
     except re.error as error:
         raise InvalidPatternError(f"invalid pattern {name!r}: {error}") from error
+
+
+def _tokens(name: str) -> Iterator[str]:
+    for token in _TOKEN.findall(name):
+        if token.startswith("[") and not token.endswith("]"):
+            yield from _UNBRACKETED.findall(token)
+        else:
+            yield token
 
 
 def _token_expression(token: str) -> str:
@@ -129,7 +148,7 @@ def _expanded(pattern: str) -> list[str]:
     waiting = [pattern]
     while waiting:
         form = waiting.pop()
-        group = re.search(r"\{([^{}]*,[^{}]*)\}", form)
+        group = re.search(r"\{([^{},]*+,[^{}]*+)\}", form)
         if group is None:
             done.append(form)
         else:

@@ -22,9 +22,14 @@ PIPELINED_REQUESTS_MAX: Final = 64  # per connection, waiting behind the current
 REQUESTS_PER_CLIENT_MAX: Final = 1_024  # in progress; streams are not counted
 STREAMS_MAX: Final = 2_048  # per server; half of the connections stay free for requests
 
+# The event loop of a server: a longer round of callbacks is logged and counted as a stall.
+LOOP_STALL_SECONDS_MAX: Final = 0.2
+LOOP_STALL_STACK_CALLS_MAX: Final = 24  # logged, the innermost ones
+
 # Pages.
 PAGE_ITEMS_DEFAULT: Final = 50
 PAGE_ITEMS_MAX: Final = 200
+PAGE_BYTES_MAX: Final = 4 * 1024 * 1024  # of stored rows; only a single larger one exceeds it
 HISTORY_ITEMS_MAX: Final = 100
 
 # Streams. A reader that falls this far behind the live ring is disconnected with an error.

@@ -9,7 +9,7 @@ HISTORY_CACHE_BYTES_MAX: Final = 64 * 1024 * 1024
 STORAGE_RETRY_SECONDS: Final = 5.0  # before a failed database call is retried
 
 # Sessions.
-PROMPT_TEXT_BYTES_MAX: Final = 16 * 1024 * 1024
+PROMPT_TEXT_BYTES_MAX: Final = 4 * 1024 * 1024  # a million tokens: no model reads more
 TITLE_CHARS_MAX: Final = 80
 TITLE_CHOSEN_CHARS_MAX: Final = 500  # by a person
 TOOL_CALLS_PER_TURN_MAX: Final = 128
@@ -34,6 +34,8 @@ ATTACHED_PAGE_SECONDS_MAX: Final = 20
 DOCUMENT_BYTES_MAX: Final = 3_750_000  # 5 MB in base64: the smallest limit among providers
 MENTIONS_MAX: Final = 20  # paths per text
 MENTION_CHARS_MAX: Final = 512
+MENTIONS_READ_MAX: Final = 20_000  # of a text, repeated ones included
+MENTIONS_TEXT_CHARS_MAX: Final = 2 * 1024 * 1024  # of a text, from its start
 MEDIA_CACHE_CHARS_MAX: Final = 64 * 1024 * 1024  # of images already encoded for requests
 
 # Titles, and the model request that makes one.

@@ -15,6 +15,7 @@ from perdure.llm import event as llm
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.schema import live_event as live
+from perdure.schema import redaction
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.models.model import ModelRef
@@ -88,10 +89,11 @@ class TurnRecorder:
         """
         self._now = now
         self._fragments = fragments
+        steps = self._steps
         for event in batch:
-            if self.over:
+            if self.finish is not None or self.provider_error is not None:
                 break
-            self._steps[type(event)](event)
+            steps[type(event)](event)
         out, self._out = self._out, []
         return out
 
@@ -188,7 +190,8 @@ class TurnRecorder:
         self._now = now
         self._begin()
         self._end_fragments()
-        self._out.append(events.StepFailed(*self._stamp, error=error_info(message)))
+        shown = redaction.redact(message)
+        self._out.append(events.StepFailed(*self._stamp, error=error_info(shown)))
         return self._durable()
 
     # ---- one method for each LLMEvent -----------------------------------------------------------

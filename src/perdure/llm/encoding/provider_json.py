@@ -8,12 +8,15 @@ from typing import TypeVar
 import msgspec
 
 from perdure.llm.error import LLMError
+from perdure.schema import json_values
 
 T = TypeVar("T")
 
 
 def decode(decoder: msgspec.json.Decoder[T], data: bytes, what: str) -> T:
     """Decode `data`. Raises LLMError that names `what` was expected."""
+    if json_values.is_too_many(data):
+        raise invalid_output(f"{what} with more than {json_values.JSON_VALUES_MAX} values")
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

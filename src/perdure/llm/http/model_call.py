@@ -68,6 +68,7 @@ PROTOCOL_OWNED: Final = frozenset(
 """Body keys that only a wire protocol may write."""
 
 
+_ENDS: Final = (Finish, ProviderError)
 _READERS: Final[Mapping[ToolCallMode, Read]] = {
     "printed": text_parser.parse_calls,
     "constrained": text_parser.parse_answer,
@@ -192,7 +193,7 @@ class _HttpModelCall:
             batch, error = self._step_all(reader, state, chunk)
             if batch:
                 yield batch
-                if isinstance(batch[-1], Finish | ProviderError):
+                if isinstance(batch[-1], _ENDS):
                     return
             if error is not None:
                 raise error
@@ -208,10 +209,14 @@ class _HttpModelCall:
         """The events that a chunk completes, and the error that ends the stream, if any."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
+        step = self._protocol.step
         try:
             for frame in reader.feed(chunk):
-                events += self._protocol.step(state, frame)
-                if events and isinstance(events[-1], Finish | ProviderError):
+                stepped = step(state, frame)
+                if not stepped:
+                    continue
+                events += stepped
+                if isinstance(stepped[-1], _ENDS):
                     break
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))

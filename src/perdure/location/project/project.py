@@ -172,23 +172,29 @@ def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 def find_repository(directory: str) -> Repository | None:
     """The nearest repository that contains `directory`."""
+    found = _find_worktree(directory)
+    return None if found is None else Repository(*found, _common_dir(found[1]))
+
+
+def find_root(directory: str) -> str:
+    """The root of a directory's project; `/` outside any repository."""
+    found = _find_worktree(directory)
+    return GLOBAL.directory if found is None else found[0]
+
+
+def _find_worktree(directory: str) -> tuple[str, str] | None:
+    """The nearest directory that is the work tree of a repository, and the git directory."""
     worktree = directory
     while True:
         dot_git = os.path.join(worktree, ".git")
         if cached_files.exists(dot_git):
             git_dir = _git_dir(worktree, dot_git)
             if git_dir is not None:
-                return Repository(worktree, git_dir, _common_dir(git_dir))
+                return worktree, git_dir
         parent = os.path.dirname(worktree)
         if parent == worktree:
             return None
         worktree = parent
-
-
-def find_root(directory: str) -> str:
-    """The root of a directory's project; `/` outside any repository."""
-    repository = find_repository(directory)
-    return GLOBAL.directory if repository is None else repository.worktree
 
 
 def read_recorded_id(repository: Repository) -> ProjectID | None:

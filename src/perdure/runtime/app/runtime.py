@@ -164,6 +164,8 @@ async def open_runtime(
         )
         background = await stack.enter_async_context(Background())
         background.start(metrics.watch_loop(), name="loop lag")
+        if settings.watchdog is not None:
+            stack.enter_context(settings.watchdog.watching(partial(metrics.count, "loop.stalled")))
         yield await stack.enter_async_context(compose(settings, platform, path))
         await background.stop()
 

@@ -59,6 +59,11 @@ class _Found(Value, kw_only=True):
     def is_left_over(self) -> bool:
         return self.mark is not None or self.retry is not None
 
+    @property
+    def is_root(self) -> bool:
+        """Whether the Session is known to be no subagent's."""
+        return self.turn_input is not None and self.turn_input.session.parent_id is UNSET
+
 
 class SessionDrain:
     def __init__(
@@ -69,7 +74,7 @@ class SessionDrain:
         *,
         finished: Callable[[SessionID], Coroutine[Any, Any, None]],
     ) -> None:
-        """`finished` is called after every drain, however it ended."""
+        """`finished` is called after every drain of a subagent, however it ended."""
         self._services = services
         self._store = services.run.store
         self._locations = services.run.locations
@@ -79,6 +84,7 @@ class SessionDrain:
 
     async def run(self, session_id: SessionID) -> None:
         """Run until idle. If another process runs this Session, ask that one to continue."""
+        found: _Found | None = None
         try:
             while (found := await self._find_work(session_id)) is not None:
                 with suppress(SessionMovedError):
@@ -95,7 +101,8 @@ class SessionDrain:
             # Another process has deleted it.
             return
         finally:
-            await shielded(self._finished(session_id))
+            if found is None or not found.is_root:
+                await shielded(self._finished(session_id))
 
     async def _find_work(self, session_id: SessionID) -> _Found | None:
         found = await self._look(session_id)
@@ -164,7 +171,7 @@ class SessionDrain:
             keeps_mark = state.unanswered or isinstance(error, DatabaseError)
             raise
         finally:
-            if not keeps_mark:
+            if not keeps_mark and self._services.marks.may_exist(session_id):
                 await shielded(self._services.marks.clear(session_id))
 
     async def _may_run(self, session: SessionInfo, state: DrainState) -> bool:

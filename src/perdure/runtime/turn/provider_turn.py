@@ -272,12 +272,12 @@ class ProviderTurn:
         overflow = self._overflow(failure)
         if overflow is not None:
             if events := self._unrecorded():
-                await shielded(self._append(events))
+                await self._append(events)
             return TurnEnd(step=self._step, overflow=overflow)
         failed = self._failed_at_once(failure)
         if failed is not None:
             return TurnEnd(step=self._step, failed=failed)
-        await shielded(self._conclude(failure))
+        await self._conclude(failure)
         done = failure is None and self._recorder.provider_error is None
         return TurnEnd(step=self._step, continues=done and self._continues, answered=done)
 

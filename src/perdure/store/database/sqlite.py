@@ -58,6 +58,13 @@ class _ReadTransaction(SqliteTransaction):
         raise DatabaseError(f"a read must not write: {sql}")
 
 
+class _SettledFuture(asyncio.Future[T]):
+    """The outcome of an accepted job. Cancelling the task that awaits it takes effect then."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
+
+
 class _QueuedJob(State):
     job: Job
     future: asyncio.Future[Any]
@@ -117,14 +124,19 @@ class SqliteDatabase:
     ) -> T:
         if self._closed:
             raise DatabaseError(f"{self._path} is closed")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future = _SettledFuture[T](loop=loop)
         self._waiting.append(_QueuedJob(job, future, committed))
         if self._idle.is_set():
             self._idle.clear()
-            asyncio.get_running_loop().call_soon(self._begin)
-        # Cancelling the caller cancels only this future: the accepted job still runs and commits,
-        # and its listener is called.
-        return await future
+            loop.call_soon(self._begin)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done():
+                # Raises what the job raised; a caller must not take it for a mere cancellation.
+                future.result()
+            raise
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:

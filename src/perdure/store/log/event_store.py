@@ -8,7 +8,10 @@ commit, in commit order. Reads never wait for writes.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from perdure.core import limits
+from perdure.core.session import page_size
 from perdure.ports import Database, IdSource, Processes, Row, Transaction
 from perdure.schema import codec, manifest
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
@@ -30,10 +33,23 @@ _INSERT: Final = """
     INSERT INTO event (session_id, seq, id, type, location, data)
     VALUES (:session_id, :seq, :id, :type, :location, :data)
 """
+_SIZES: Final = """
+    SELECT length(data) FROM event
+    WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit
+"""
 _READ: Final = """
     SELECT seq, id, type, location, data FROM event
     WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit
 """
+
+
+class EventPage(Value, kw_only=True):
+    """Events of a log in their public form, each with its sequence."""
+
+    rows: list[tuple[Seq, bytes]]
+    has_more: bool
+    damaged: DamagedRowError | None = None
+    """Why the row after these cannot be read."""
 
 
 class SequenceConflictError(Exception):
@@ -157,29 +173,33 @@ class EventStore:
         self, session_id: SessionID, *, after: Seq, limit: int
     ) -> list[tuple[Seq, bytes]]:
         """Public events after a sequence, framed around their stored JSON without decoding it."""
+        return await self._database.read(lambda tx: self._frame_rows(tx, session_id, after, limit))
 
-        async def job(tx: Transaction) -> list[tuple[Seq, bytes]]:
-            parameters = {"session_id": session_id, "after": after, "limit": limit}
-            rows = await tx.fetch(_READ, parameters)
-            return [await self._frame_row(tx, session_id, row) for row in rows]
-
-        return await self._database.read(job)
-
-    async def read_readable(
-        self, session_id: SessionID, *, after: Seq, limit: int
-    ) -> tuple[list[tuple[Seq, bytes]], DamagedRowError | None]:
-        """As `read_wire`, but stop before a damaged row and return its error too.
+    async def read_page(self, session_id: SessionID, *, after: Seq, limit: int) -> EventPage:
+        """As `read_wire`, but fewer where they are large, and only those before a damaged row.
 
         Raises DamagedRowError when the first row after `after` is damaged.
         """
+
+        async def job(tx: Transaction) -> EventPage:
+            parameters = {"session_id": session_id, "after": after, "limit": limit + 1}
+            sizes = [size for (size,) in await tx.fetch(_SIZES, parameters)]
+            count = page_size.count_fitting(sizes, limit)
+            rows = await self._frame_rows(tx, session_id, after, count)
+            return EventPage(rows=rows, has_more=len(sizes) > count)
+
         damaged: DamagedRowError | None = None
         while True:
             try:
-                return await self.read_wire(session_id, after=after, limit=limit), damaged
+                page = await self._database.read(job)
             except DamagedRowError as error:
                 if error.seq is None or error.seq == after + 1:
                     raise
                 limit, damaged = error.seq - after - 1, error
+            else:
+                # A page that large rows made shorter may end before the damaged one.
+                met = damaged if len(page.rows) == limit else None
+                return page if met is None else replace(page, damaged=met)
 
     async def read(
         self, session_id: SessionID, *, after: Seq = NO_EVENTS, limit: int
@@ -191,6 +211,13 @@ class EventStore:
             return [_decode_row(session_id, row) for row in await tx.fetch(_READ, parameters)]
 
         return await self._database.read(job)
+
+    async def _frame_rows(
+        self, tx: Transaction, session_id: SessionID, after: Seq, limit: int
+    ) -> list[tuple[Seq, bytes]]:
+        parameters = {"session_id": session_id, "after": after, "limit": limit}
+        rows = await tx.fetch(_READ, parameters)
+        return [await self._frame_row(tx, session_id, row) for row in rows]
 
     async def _frame_row(
         self, tx: Transaction, session_id: SessionID, row: Row

@@ -80,17 +80,17 @@ class EventFollowers:
             yield kept
             return
         while True:
-            rows, damaged = await self._store.read_readable(
+            page = await self._store.read_page(
                 session_id, after=after, limit=limits.REPLAY_ROWS_PER_READ
             )
-            if not rows:
+            if not page.rows:
                 return
-            after = rows[-1][0]
+            after = page.rows[-1][0]
             # Sequence 0 created the Session; the public stream starts after it.
-            yield after, b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
-            if damaged is not None:
-                raise damaged
-            if len(rows) < limits.REPLAY_ROWS_PER_READ:
+            yield after, b"".join(sse.write(wire, id=seq) for seq, wire in page.rows if seq > 0)
+            if page.damaged is not None:
+                raise page.damaged
+            if not page.has_more:
                 return
             # A long replay yields to other tasks.
             await asyncio.sleep(0)

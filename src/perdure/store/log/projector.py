@@ -238,7 +238,7 @@ class _Fold:
             row = await message_table.latest_of_type(
                 self._tx, self._session_id, "assistant", before=seq
             )
-            newest = None if row is None else await self._message(row.id)
+            newest = None if row is None else self._messages.get(row.id) or row.message()
         if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
             self._change(projection.close_superseded(newest, event))
 

@@ -6,6 +6,7 @@ import pytest
 
 from perdure.core.files import glob
 from perdure.core.files.glob import InvalidPatternError
+from perdure.core.limits import IGNORE_RULES_MAX
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,11 @@ def test_the_last_matching_rule_of_an_ignore_file_decides(
 def test_a_rule_with_a_trailing_slash_is_about_directories() -> None:
     rules = glob.parse_ignore("build/")
     assert glob.ignored(rules, "x/build", is_directory=True) is True
+
+
+def test_an_ignore_file_has_no_rule_that_takes_long_and_not_too_many() -> None:
+    rules = glob.parse_ignore("*a" * 17 + "\n" + "a" * 2_000 + "\n*.o\n" + "[" * 1_000)
+    assert len(rules) == 2
+    assert glob.ignored(rules, "a.o", is_directory=False) is True
+    many = glob.parse_ignore("".join(f"a{number}\n" for number in range(6_000)))
+    assert len(many) == IGNORE_RULES_MAX

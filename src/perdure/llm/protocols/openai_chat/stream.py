@@ -137,7 +137,10 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
             return (*_close_blocks(state), error)
     if chunk.usage:
         state.usage = _usage(chunk.usage) or state.usage
-    return _choice(state, chunk.choices[0]) if chunk.choices else ()
+    if not chunk.choices:
+        return ()
+    choice = chunk.choices[0]
+    return _more_text(state, choice) or _choice(state, choice)
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
@@ -153,6 +156,19 @@ def _done(state: _State) -> tuple[LLMEvent, ...]:
     if state.calls:
         raise LLMError("invalid-provider-output", "The provider did not finish its tool calls")
     return (*_close_blocks(state), Finish("unknown", state.usage))
+
+
+def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
+    """One more piece of an open text, as nearly all chunks are; None for any other chunk."""
+    delta = choice.delta
+    if state.text_id is None or delta is None or choice.finish_reason:
+        return None
+    if delta.reasoning_content or delta.reasoning or delta.tool_calls:
+        return None
+    content = delta.content
+    if content and isinstance(content, str):
+        return (TextDelta(state.text_id, content),)
+    return None
 
 
 def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
