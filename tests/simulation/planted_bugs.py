@@ -139,6 +139,26 @@ PLANTED_BUGS: Final = (
         first=15,
     ),
     PlantedBug(
+        name="an excluded prompt is condensed all the same",
+        symbol="core.compaction.transcript:text_of",
+        edit=Before("message = omission.whole(message)"),
+        promise="S36",
+        first=25,
+    ),
+    PlantedBug(
+        name="a history that is kept does not learn of an exclusion",
+        symbol="runtime.turn.history_cache:_load_fresh",
+        edit=Instead("return await message_table.list_following(tx, session_id, kept.last)"),
+        promise="P7",
+    ),
+    PlantedBug(
+        name="a pruned result is sent all the same",
+        symbol="core.session.omission:prune",
+        edit=Instead("return part"),
+        promise="S36",
+        first=7,
+    ),
+    PlantedBug(
         name="a revert leaves a message behind",
         symbol="store.tables.message_table:delete_after",
         edit=Before("seq += 3"),
