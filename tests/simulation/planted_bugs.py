@@ -155,7 +155,7 @@ PLANTED_BUGS: Final = (
         name="a pruned result is sent all the same",
         symbol="core.session.omission:prune",
         edit=Instead("return part"),
-        promise="S36",
+        promise="P2",
         first=7,
     ),
     PlantedBug(
