@@ -206,8 +206,9 @@ def _build_runtime(
     settings: RuntimeSettings, platform: Platform, requests: PendingRequests, database_path: str
 ) -> Runtime:
     database, processes, clock = platform.database, platform.processes, platform.clock
-    pieces = platform.piece_events_max
-    store = EventStore(database, platform.ids, processes, piece_events_max=pieces)
+    store = EventStore(
+        database, platform.ids, processes, piece_events_max=platform.piece_events_max
+    )
     hub = LiveHub(platform.ids)
     store.listen(hub.publish_stored, live=True)
     followers = EventFollowers(store)
