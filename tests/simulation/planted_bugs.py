@@ -62,7 +62,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a run appends without its fence",
-        symbol="runtime.turn.provider_turn:ProviderTurn._append",
+        symbol="runtime.turn.step_log:StepLog._append",
         edit=DropKeyword("append", "running"),
         promise="P8",
         first=9,
@@ -83,9 +83,21 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a tool runs before its call is recorded",
-        symbol="runtime.turn.provider_turn:ProviderTurn._flush",
-        edit=ReplaceCall("_append", "group.create_task(CALL)"),
+        symbol="runtime.turn.step_log:StepLog._commit",
+        edit=ReplaceCall("_append", "asyncio.create_task(CALL)"),
         promise="P3|P4",
+    ),
+    PlantedBug(
+        name="facts that do not fit one transaction are dropped",
+        symbol="runtime.turn.step_log:StepLog._commit",
+        edit=Before("self._waiting = list(self._store.first_piece(self._waiting))"),
+        promise="P2",
+    ),
+    PlantedBug(
+        name="the end of a step overtakes facts that wait",
+        symbol="runtime.turn.step_log:StepLog.add",
+        edit=Instead("self._waiting[:0] = facts"),
+        promise="P2",
     ),
     PlantedBug(
         name="a reader's cursor is one behind",
@@ -125,6 +137,26 @@ PLANTED_BUGS: Final = (
         edit=Before('if job.reason == "auto":\n    return self._services.ids.message()'),
         promise="S36",
         first=15,
+    ),
+    PlantedBug(
+        name="an excluded prompt is condensed all the same",
+        symbol="core.compaction.transcript:text_of",
+        edit=Before("message = omission.whole(message)"),
+        promise="S36",
+        first=25,
+    ),
+    PlantedBug(
+        name="a history that is kept does not learn of an exclusion",
+        symbol="runtime.turn.history_cache:_load_fresh",
+        edit=Instead("return await message_table.list_following(tx, session_id, kept.last)"),
+        promise="P7",
+    ),
+    PlantedBug(
+        name="a pruned result is sent all the same",
+        symbol="core.session.omission:prune",
+        edit=Instead("return part"),
+        promise="S36",
+        first=7,
     ),
     PlantedBug(
         name="a revert leaves a message behind",
@@ -177,7 +209,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
-        first=26,
+        first=105,
     ),
     PlantedBug(
         name="the end of a task is never told",
@@ -192,6 +224,12 @@ PLANTED_BUGS: Final = (
         edit=Before("message_ids = message_ids[::-1]"),
         promise="S69",
         first=57,
+    ),
+    PlantedBug(
+        name="an answer for which no memory is left leaves its step open",
+        symbol="runtime.turn.provider_turn:ProviderTurn._settle_step",
+        edit=Before("if reason == TURN_OUT_OF_MEMORY:\n    return"),
+        promise="P4",
     ),
     PlantedBug(
         name="a revised prompt still says what it said",

@@ -23,10 +23,11 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/compaction/": "a failing summary model must not end the turn",
     "runtime/coordination/": "a defect ends one drain, not the process",
     "runtime/plugins/": "a plugin that raises is left out, and reported",
-    "runtime/turn/": "an exception of a tool becomes a failed call",
+    "runtime/turn/": "what a tool raises becomes a failed call, and a lost fact a failed step",
     "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
+    "cli/follow.py": "of two views of a run, the first that sees its end ends the other",
     "client/": "a blocking scope stays open between two calls, until its loop is closed",
     "host/process/": "a child must be ended even if its caller is cancelled",
     "runtime/coordination/": "a drain outlives the request that woke it",

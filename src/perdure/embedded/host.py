@@ -94,6 +94,8 @@ class HostOptions(TypedDict, total=False):
     """Whether to look for model servers on this machine."""
     resumes: bool
     """Whether to run the work that earlier processes left waiting; True by default."""
+    finishes: bool
+    """Whether leaving the scope first waits for what runs, for a while; False by default."""
     installed_plugins: bool
     """Whether to add the plugins that installed packages offer, as a server does."""
     telemetry: Telemetry | None
@@ -174,6 +176,7 @@ def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
         providers=_providers(options.get("models", {})),
         local_models=options.get("local_models", False),
         resumes=options.get("resumes", True),
+        finishes=options.get("finishes", False),
         installed_plugins=options.get("installed_plugins", False),
         telemetry=options.get("telemetry"),
     )

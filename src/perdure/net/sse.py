@@ -12,7 +12,7 @@ from perdure.schema.value import Value
 
 HEARTBEAT: Final = b": heartbeat\n\n"
 REPLAYED: Final = b": replayed\n\n"
-"""The end of the replayed events; a comment, so that other readers ignore it."""
+"""The end of the replayed events, for readers that did not ask for an event: a comment."""
 _DATA: Final = b"data: "
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -28,8 +28,10 @@ class Frame(Value):
     id: bytes = b""
 
 
-def write(data: bytes, *, id: int | None = None) -> bytes:
+def write(data: bytes, *, id: int | None = None, event: bytes = b"") -> bytes:
     """One event whose data has no line break, as is true for the JSON of this program."""
+    if event:
+        return b"event: %s\ndata: %s\n\n" % (event, data)
     if id is None:
         return b"data: " + data + b"\n\n"
     return b"id: %d\ndata: %s\n\n" % (id, data)
@@ -87,7 +89,8 @@ class Reader:
             self._id = value
 
     def _add(self, value: bytes) -> None:
-        self._size += len(value)
+        # The line end counts, so that lines without data are bounded too.
+        self._size += len(value) + 1
         if self._size > self._bytes_max:
             raise FrameTooLargeError(self._bytes_max)
         self._data.append(value)

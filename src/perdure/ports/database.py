@@ -81,3 +81,14 @@ class Processes(Protocol):
     def others(self) -> frozenset[str]:
         """The other processes that are alive."""
         ...
+
+    def beat(self) -> None:
+        """Show the others that this process runs, and look which of them do. Once a second."""
+        ...
+
+    def silent(self) -> Mapping[str, str]:
+        """The others that are alive and do not beat, with words by which a person finds each.
+
+        One may be stopped, or its event loop stands. It may go on at any time.
+        """
+        ...

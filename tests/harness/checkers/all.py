@@ -8,7 +8,12 @@ the log, the rows and the witness; it never trusts the runtime.
 from typing import Final
 
 from tests.harness.checkers.checker import Checker
-from tests.harness.checkers.compaction import CompactionsEndWell
+from tests.harness.checkers.compaction import (
+    CompactionsEndWell,
+    ExcludedIsNotCondensed,
+    ResultsArePrunedOnce,
+)
+from tests.harness.checkers.grammar import LogsFollowTheGrammar
 from tests.harness.checkers.inbox import (
     PromptsArePromotedOnce,
     PromptsFollowAnEndedRevert,
@@ -26,6 +31,7 @@ from tests.harness.checkers.tasks import TasksAreToldOnce
 
 CHECKERS: Final[tuple[type[Checker], ...]] = (
     GaplessSequence,
+    LogsFollowTheGrammar,
     ProjectionsEqualFold,
     MessagesTellTheLog,
     PromptsArePromotedOnce,
@@ -36,6 +42,8 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     PromptsAreAnswered,
     MarksEndWithTheirRuns,
     CompactionsEndWell,
+    ResultsArePrunedOnce,
+    ExcludedIsNotCondensed,
     TasksAreToldOnce,
     SnapshotEqualsTold,
     PrefixIsStable,

@@ -1,9 +1,11 @@
-"""Checker of compactions: they do not repeat, and none contains what a revert took away."""
+"""Checkers of compactions: they do not repeat, and none has what was reverted or excluded."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from perdure.schema.ids import MessageID, SessionID
+from msgspec import UNSET
+
+from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session import event as events
 from tests.harness.checkers.checker import Seen
 from tests.harness.checkers.ledger import LoggedEvent
@@ -46,3 +48,60 @@ class CompactionsEndWell:
                 self._in_a_row.pop(session_id, None)
             case _:
                 pass
+
+
+class ResultsArePrunedOnce:
+    """Only a settled result is pruned, and each at most once."""
+
+    promise = "S36"
+
+    def __init__(self) -> None:
+        self._settled: set[tuple[MessageID, ToolCallID]] = set()
+        self._pruned: set[tuple[MessageID, ToolCallID]] = set()
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            match item.event:
+                case events.ToolSucceeded() | events.ToolFailed():
+                    self._settled.add((item.event.assistant_message_id, item.event.call_id))
+                case events.ToolPruned(assistant_message_id=message_id, call_id=call_id):
+                    key = (message_id, call_id)
+                    if key not in self._settled or key in self._pruned:
+                        yield f"{call_id} of {message_id} was pruned unsettled, or twice"
+                    self._pruned.add(key)
+                case _:
+                    pass
+
+
+class ExcludedIsNotCondensed:
+    """A checkpoint does not have the words of a prompt that is excluded when it is made."""
+
+    promise = "S36"
+
+    def __init__(self) -> None:
+        self._prompts: dict[MessageID, str] = {}
+        self._excluded: dict[SessionID, set[MessageID]] = {}
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            excluded = self._excluded.setdefault(item.session_id, set())
+            match item.event:
+                case events.PromptPromoted(message_id=id, prompt=prompt):
+                    self._prompts[id] = prompt.text
+                    # A revert took it away, and it was sent anew.
+                    excluded.discard(id)
+                case events.MessageExcluded(message_id=id, call_id=call) if call is UNSET:
+                    excluded.add(id)
+                case events.MessageRestored(message_id=id, call_id=call) if call is UNSET:
+                    excluded.discard(id)
+                case events.CompactionEnded():
+                    words = {self._prompts[one] for one in excluded if one in self._prompts}
+                    yield from _find_condensed(item.event, words)
+                case _:
+                    pass
+
+
+def _find_condensed(checkpoint: events.CompactionEnded, excluded: set[str]) -> Iterator[str]:
+    lines = {line.removeprefix("[User]: ") for line in checkpoint.recent.split("\n")}
+    for text in sorted(excluded & (lines | set(checkpoint.directives or ()))):
+        yield f"checkpoint {checkpoint.message_id} has the excluded words {text[:40]!r}"

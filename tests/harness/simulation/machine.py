@@ -243,6 +243,8 @@ class SimulatedMachine:
             clock=self.clock,
             ids=SeededIds(chance.getrandbits(32), self.clock),
             chance=Random(f"{self._seed} {name} waits"),
+            # Every second process commits an answer in small pieces, as a very long one would be.
+            piece_events_max=3 if int(name[1:]) % 2 else limits.APPEND_EVENTS_MAX,
         )
         async with AsyncExitStack() as stack:
             stack.callback(self._live_processes.leave, name)

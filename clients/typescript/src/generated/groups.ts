@@ -307,6 +307,11 @@ export interface SessionsCompactInput {
   readonly instruction?: string | undefined
 }
 
+export interface SessionsCompactWithReportInput {
+  readonly sessionID: string
+  readonly instruction?: string | undefined
+}
+
 export interface SessionsWaitInput {
   readonly sessionID: string
 }
@@ -328,6 +333,7 @@ export interface SessionsHistoryInput {
 export interface SessionsEventsInput {
   readonly sessionID: string
   readonly after?: number | undefined
+  readonly replayed?: "false" | "true" | undefined
 }
 
 export interface SessionsRenameInput {
@@ -373,6 +379,13 @@ export interface SessionsMessagesInput {
 export interface SessionsMessageInput {
   readonly sessionID: string
   readonly messageID: string
+}
+
+export interface SessionsExcludeMessageInput {
+  readonly sessionID: string
+  readonly messageID: string
+  readonly excluded: boolean
+  readonly callID?: string | undefined
 }
 
 export interface SessionsTodosInput {
@@ -478,7 +491,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   revise(
     input: SessionsInboxReviseInput,
@@ -497,7 +510,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   cancel(input: SessionsInboxCancelInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -513,7 +526,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reorder(input: SessionsInboxReorderInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -566,7 +579,8 @@ export class SessionsJobsGroup {
    * End a job and its processes; the Session is notified.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   cancel(input: SessionsJobsCancelInput, options: CallOptions = {}): Promise<types.JobInfo> {
     return this.#wire.data<types.JobInfo>(
@@ -655,7 +669,7 @@ export class SessionsPermissionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reply(input: SessionsPermissionsReplyInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -697,7 +711,7 @@ export class SessionsQuestionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reply(input: SessionsQuestionsReplyInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -712,7 +726,8 @@ export class SessionsQuestionsGroup {
    * Reject the questions; the run that asked stops.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   reject(input: SessionsQuestionsRejectInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -751,7 +766,7 @@ export class SessionsRecoveryGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   decide(input: SessionsRecoveryDecideInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -807,7 +822,8 @@ export class SessionsRevertGroup {
    * Commit a staged revert, removing later messages; no-op without one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ConflictError`,
-   * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   commit(input: SessionsRevertCommitInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1152,7 +1168,7 @@ export class IntegrationsGroup {
    * Cancel a login; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   cancelAttempt(input: IntegrationsCancelAttemptInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1313,7 +1329,7 @@ export class PermissionsGroup {
    * Remove a saved approval; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   removeSaved(input: PermissionsRemoveSavedInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("DELETE", `/api/permission/saved/${segment(input.id)}`, {}, options)
@@ -1444,7 +1460,8 @@ export class SessionsGroup {
    * Create a Session; an `id` that already exists returns that Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `DamagedRowError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   create(input: SessionsCreateInput = {}, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1522,7 +1539,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   switchAgent(input: SessionsSwitchAgentInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1538,7 +1555,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   switchModel(input: SessionsSwitchModelInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1576,7 +1593,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `InboxFullError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   prompt(input: SessionsPromptInput, options: CallOptions = {}): Promise<types.AdmittedPrompt> {
     return this.#wire.data<types.AdmittedPrompt>(
@@ -1598,7 +1615,7 @@ export class SessionsGroup {
    * Interrupt a running Session; no-op if it is idle.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   interrupt(input: SessionsInterruptInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1610,7 +1627,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Summarise older messages to free context; returns when done.
+   * Prune or summarise older messages to free context; returns when done.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1620,6 +1637,25 @@ export class SessionsGroup {
     return this.#wire.done(
       "POST",
       `/api/session/${segment(input.sessionID)}/compact`,
+      { body: { instruction: input.instruction }, patient: true },
+      options,
+    )
+  }
+
+  /**
+   * Free context as `compact` does; returns how much that freed, or why it was nothing.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
+   * `UnsupportedMediaTypeError`, `StorageError`.
+   */
+  compactWithReport(
+    input: SessionsCompactWithReportInput,
+    options: CallOptions = {},
+  ): Promise<types.CompactionReport> {
+    return this.#wire.data<types.CompactionReport>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/compaction`,
       { body: { instruction: input.instruction }, patient: true },
       options,
     )
@@ -1706,7 +1742,7 @@ export class SessionsGroup {
   ): AsyncGenerator<types.DurableEvent, void, void> {
     return this.#wire.stream<types.DurableEvent>(
       `/api/session/${segment(input.sessionID)}/event`,
-      { query: { after: input.after } },
+      { query: { after: input.after, replayed: input.replayed } },
       options,
     )
   }
@@ -1716,7 +1752,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   rename(input: SessionsRenameInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1741,7 +1777,7 @@ export class SessionsGroup {
    * Archive a Session; it can still be read.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   archive(input: SessionsArchiveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("POST", `/api/session/${segment(input.sessionID)}/archive`, {}, options)
@@ -1751,7 +1787,7 @@ export class SessionsGroup {
    * Restore a Session from the archive.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   unarchive(input: SessionsUnarchiveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1767,7 +1803,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   fork(input: SessionsForkInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1782,7 +1818,7 @@ export class SessionsGroup {
    * Run pending prompts.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   resume(input: SessionsResumeInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("POST", `/api/session/${segment(input.sessionID)}/resume`, {}, options)
@@ -1840,6 +1876,25 @@ export class SessionsGroup {
   }
 
   /**
+   * Exclude a message or one tool result from what the model is sent, or restore it.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
+   * `UnsupportedMediaTypeError`, `StorageError`.
+   */
+  excludeMessage(
+    input: SessionsExcludeMessageInput,
+    options: CallOptions = {},
+  ): Promise<types.SessionMessage> {
+    return this.#wire.data<types.SessionMessage>(
+      "PATCH",
+      `/api/session/${segment(input.sessionID)}/message/${segment(input.messageID)}`,
+      { body: { excluded: input.excluded, callID: input.callID } },
+      options,
+    )
+  }
+
+  /**
    * Get the todo list of a Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
@@ -1892,7 +1947,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   setBudget(input: SessionsSetBudgetInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -2005,7 +2060,8 @@ export class TerminalsGroup {
    * Rename or resize a terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   update(input: TerminalsUpdateInput, options: CallOptions = {}): Promise<types.PtyInfo> {
     return this.#wire.data<types.PtyInfo>(
@@ -2023,7 +2079,7 @@ export class TerminalsGroup {
    * End the program and remove the terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `StorageError`.
+   * `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   remove(input: TerminalsRemoveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -2040,7 +2096,7 @@ export class TerminalsGroup {
    * Create a short-lived ticket for one connection by another client.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `StorageError`.
+   * `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   connectToken(
     input: TerminalsConnectTokenInput,

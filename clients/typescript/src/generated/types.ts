@@ -238,6 +238,15 @@ export interface CompactionMessage {
   readonly todos?: readonly Todo[] | undefined
 }
 
+/** What a compaction freed. Sizes are estimates of the next request, in tokens. */
+export interface CompactionReport {
+  readonly outcome: "nothing" | "pruned" | "summarised"
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly results?: number | undefined
+  readonly reason?: string | undefined
+}
+
 export interface CompactionStarted {
   readonly timestamp: number
   readonly sessionID: string
@@ -300,6 +309,7 @@ export interface CostTier {
 
 export interface Created {
   readonly created: number
+  readonly excluded?: number | undefined
 }
 
 export interface CredentialConnection {
@@ -473,6 +483,7 @@ export interface HealthDetail {
   readonly problems: readonly string[]
   readonly process: ProcessHealth
   readonly database: DatabaseHealth
+  readonly silent: readonly string[]
   readonly running: number
   readonly durations: { readonly [key: string]: Durations }
   readonly counts: { readonly [key: string]: number }
@@ -576,6 +587,40 @@ export interface LocationInfo {
 export interface LocationRef {
   readonly directory: string
   readonly workspaceID?: string | undefined
+}
+
+/** The user excluded a message, or one result in it, from what the model is sent. */
+export interface MessageExcluded {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly messageID: string
+  readonly callID?: string | undefined
+}
+
+/** `session.next.message.excluded`. */
+export interface MessageExcludedEvent {
+  readonly id: string
+  readonly type: "session.next.message.excluded"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: MessageExcluded
+}
+
+/** The user took an exclusion back. */
+export interface MessageRestored {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly messageID: string
+  readonly callID?: string | undefined
+}
+
+/** `session.next.message.restored`. */
+export interface MessageRestoredEvent {
+  readonly id: string
+  readonly type: "session.next.message.restored"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: MessageRestored
 }
 
 export interface ModelCapabilities {
@@ -1029,6 +1074,7 @@ export interface ReasoningDelta {
   readonly assistantMessageID: string
   readonly reasoningID: string
   readonly delta: string
+  readonly cursor: number
 }
 
 /** `session.next.reasoning.delta`. */
@@ -1063,6 +1109,7 @@ export interface ReasoningPart {
   readonly text: string
   readonly providerMetadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
   readonly time?: Span | undefined
+  readonly cursor?: number | undefined
 }
 
 export interface ReasoningStarted {
@@ -1336,6 +1383,20 @@ export interface SessionInfo {
   readonly budget?: SessionBudget | undefined
 }
 
+/** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
+export interface SessionReplayed {
+  readonly sessionID: string
+  readonly seq: number
+}
+
+/** `session.replayed`. */
+export interface SessionReplayedEvent {
+  readonly id: string
+  readonly type: "session.replayed"
+  readonly location?: LocationRef | undefined
+  readonly data: SessionReplayed
+}
+
 /** The newest messages in chronological order. Follow the durable stream after `seq`. */
 export interface SessionSnapshot {
   readonly session: SessionInfo
@@ -1421,6 +1482,7 @@ export interface SourceDetail {
 export interface Span {
   readonly created: number
   readonly completed?: number | undefined
+  readonly excluded?: number | undefined
 }
 
 /** A request outside the conversation, such as for a title, was answered and is charged. */
@@ -1555,12 +1617,14 @@ export interface TextContent {
   readonly text: string
 }
 
+/** `cursor` counts the deltas of a part, from 1; a part of a message tells the last it has. */
 export interface TextDelta {
   readonly timestamp: number
   readonly sessionID: string
   readonly assistantMessageID: string
   readonly textID: string
   readonly delta: string
+  readonly cursor: number
 }
 
 /** `session.next.text.delta`. */
@@ -1593,6 +1657,7 @@ export interface TextPart {
   readonly type: "text"
   readonly id: string
   readonly text: string
+  readonly cursor?: number | undefined
 }
 
 export interface TextPrompt {
@@ -1723,6 +1788,7 @@ export interface ToolInputDelta {
   readonly assistantMessageID: string
   readonly callID: string
   readonly delta: string
+  readonly cursor: number
 }
 
 /** `session.next.tool.input.delta`. */
@@ -1775,6 +1841,7 @@ export interface ToolPart {
   readonly state: ToolState
   readonly time: ToolTime
   readonly provider?: PartProvider | undefined
+  readonly cursor?: number | undefined
 }
 
 export interface ToolProgressed {
@@ -1793,6 +1860,24 @@ export interface ToolProgressedEvent {
   readonly durable: DurablePlace
   readonly location?: LocationRef | undefined
   readonly data: ToolProgressed
+}
+
+/** A compaction replaced a settled result in what the model is sent. History keeps it. */
+export interface ToolPruned {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly assistantMessageID: string
+  readonly callID: string
+  readonly path?: string | undefined
+}
+
+/** `session.next.tool.pruned`. */
+export interface ToolPrunedEvent {
+  readonly id: string
+  readonly type: "session.next.tool.pruned"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: ToolPruned
 }
 
 export interface ToolSucceeded {
@@ -1821,6 +1906,7 @@ export interface ToolTime {
   readonly ran?: number | undefined
   readonly completed?: number | undefined
   readonly pruned?: number | undefined
+  readonly excluded?: number | undefined
 }
 
 /** Whether all requests of a Location's configuration are granted, and which are not. */
@@ -1965,10 +2051,13 @@ export type DurableEvent =
   | ToolProgressedEvent
   | ToolSucceededEvent
   | ToolFailedEvent
+  | ToolPrunedEvent
   | TodosUpdatedEvent
   | RetriedEvent
   | CompactionStartedEvent
   | CompactionEndedEvent
+  | MessageExcludedEvent
+  | MessageRestoredEvent
   | RevertStagedEvent
   | RevertClearedEvent
   | RevertCommittedEvent
@@ -1977,6 +2066,7 @@ export type LiveEvent =
   | ServerConnectedEvent
   | ServerLaggedEvent
   | InstanceDisposedEvent
+  | SessionReplayedEvent
   | TextDeltaEvent
   | ReasoningDeltaEvent
   | ToolInputDeltaEvent

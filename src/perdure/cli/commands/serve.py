@@ -23,6 +23,7 @@ from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.host.loop_watchdog import LoopWatchdog
 from perdure.net import loopback
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
@@ -45,8 +46,14 @@ def main(argv: list[str]) -> int:
         settings = _settings(arguments, environment)
         known = () if settings.password is None else (settings.password,)
         logs.configure(form=arguments.log_format, level=arguments.log_level, secrets=known)
-        with _telemetry(environment) as telemetry:
-            problem = asyncio.run(_serve(arguments, environment, settings, telemetry))
+        watchdog = LoopWatchdog()
+        with (
+            _telemetry(environment) as telemetry,
+            asyncio.Runner(loop_factory=watchdog.make_loop) as runner,
+        ):
+            problem = runner.run(
+                _serve(arguments, environment, settings, telemetry=telemetry, watchdog=watchdog)
+            )
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
     if problem is not None:
@@ -159,7 +166,9 @@ async def _serve(
     arguments: _Arguments,
     environment: Environment,
     settings: ServerSettings,
+    *,
     telemetry: Telemetry | None,
+    watchdog: LoopWatchdog,
 ) -> str | None:
     """Serve until stopped; return why the server could not listen, or None."""
     if arguments.trusts or terminal.is_interactive():
@@ -174,6 +183,7 @@ async def _serve(
         permission_timeout=arguments.permission_timeout,
         installed_plugins=True,
         telemetry=telemetry,
+        watchdog=watchdog,
         models_url=facts_source.source_of(environment.variables),
     )
     async with open_runtime(runtime_settings) as runtime:

@@ -127,6 +127,7 @@ class AgentSwitchedEvent(TypedDict):
 
 class Created(TypedDict):
     created: int
+    excluded: NotRequired[int]
 
 
 class AgentSwitchedMessage(TypedDict):
@@ -165,12 +166,14 @@ class ArchivedEvent(TypedDict):
 class Span(TypedDict):
     created: int
     completed: NotRequired[int]
+    excluded: NotRequired[int]
 
 
 class TextPart(TypedDict):
     type: Literal["text"]
     id: str
     text: str
+    cursor: NotRequired[int]
 
 
 class ReasoningPart(TypedDict):
@@ -179,6 +182,7 @@ class ReasoningPart(TypedDict):
     text: str
     providerMetadata: NotRequired[dict[str, dict[str, JsonValue]]]
     time: NotRequired[Span]
+    cursor: NotRequired[int]
 
 
 class PendingState(TypedDict):
@@ -245,6 +249,7 @@ class ToolTime(TypedDict):
     ran: NotRequired[int]
     completed: NotRequired[int]
     pruned: NotRequired[int]
+    excluded: NotRequired[int]
 
 
 class PartProvider(TypedDict):
@@ -264,6 +269,7 @@ class ToolPart(TypedDict):
     state: ToolState
     time: ToolTime
     provider: NotRequired[PartProvider]
+    cursor: NotRequired[int]
 
 
 AssistantPart = TextPart | ReasoningPart | ToolPart
@@ -466,6 +472,16 @@ class CompactionMessage(TypedDict):
     metadata: NotRequired[dict[str, JsonValue]]
     directives: NotRequired[list[str]]
     todos: NotRequired[list[Todo]]
+
+
+class CompactionReport(TypedDict):
+    """What a compaction freed. Sizes are estimates of the next request, in tokens."""
+
+    outcome: Literal["nothing", "pruned", "summarised"]
+    tokensBefore: int
+    tokensAfter: int
+    results: NotRequired[int]
+    reason: NotRequired[str]
 
 
 class CompactionStarted(TypedDict):
@@ -677,6 +693,7 @@ class HealthDetail(TypedDict):
     problems: list[str]
     process: ProcessHealth
     database: DatabaseHealth
+    silent: list[str]
     running: int
     durations: dict[str, Durations]
     counts: dict[str, int]
@@ -838,6 +855,44 @@ class LocationInfo(TypedDict):
     directory: str
     project: ProjectRef
     workspaceID: NotRequired[str]
+
+
+class MessageExcluded(TypedDict):
+    """The user excluded a message, or one result in it, from what the model is sent."""
+
+    timestamp: int
+    sessionID: str
+    messageID: str
+    callID: NotRequired[str]
+
+
+class MessageExcludedEvent(TypedDict):
+    """`session.next.message.excluded`."""
+
+    id: str
+    type: Literal["session.next.message.excluded"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: MessageExcluded
+
+
+class MessageRestored(TypedDict):
+    """The user took an exclusion back."""
+
+    timestamp: int
+    sessionID: str
+    messageID: str
+    callID: NotRequired[str]
+
+
+class MessageRestoredEvent(TypedDict):
+    """`session.next.message.restored`."""
+
+    id: str
+    type: Literal["session.next.message.restored"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: MessageRestored
 
 
 class ModelCapabilities(TypedDict):
@@ -1408,6 +1463,7 @@ class ReasoningDelta(TypedDict):
     assistantMessageID: str
     reasoningID: str
     delta: str
+    cursor: int
 
 
 class ReasoningDeltaEvent(TypedDict):
@@ -1644,6 +1700,22 @@ class SessionInfo(TypedDict):
     budget: NotRequired[SessionBudget]
 
 
+class SessionReplayed(TypedDict):
+    """Ends the replay of a durable stream: what follows is new. `seq` is the last that it told."""
+
+    sessionID: str
+    seq: int
+
+
+class SessionReplayedEvent(TypedDict):
+    """`session.replayed`."""
+
+    id: str
+    type: Literal["session.replayed"]
+    location: NotRequired[LocationRef]
+    data: SessionReplayed
+
+
 class SessionSnapshot(TypedDict):
     """The newest messages in chronological order. Follow the durable stream after `seq`."""
 
@@ -1824,11 +1896,14 @@ class SyntheticAddedEvent(TypedDict):
 
 
 class TextDelta(TypedDict):
+    """`cursor` counts the deltas of a part, from 1; a part of a message tells the last it has."""
+
     timestamp: int
     sessionID: str
     assistantMessageID: str
     textID: str
     delta: str
+    cursor: int
 
 
 class TextDeltaEvent(TypedDict):
@@ -1961,6 +2036,7 @@ class ToolInputDelta(TypedDict):
     assistantMessageID: str
     callID: str
     delta: str
+    cursor: int
 
 
 class ToolInputDeltaEvent(TypedDict):
@@ -2025,6 +2101,26 @@ class ToolProgressedEvent(TypedDict):
     durable: DurablePlace
     location: NotRequired[LocationRef]
     data: ToolProgressed
+
+
+class ToolPruned(TypedDict):
+    """A compaction replaced a settled result in what the model is sent. History keeps it."""
+
+    timestamp: int
+    sessionID: str
+    assistantMessageID: str
+    callID: str
+    path: NotRequired[str]
+
+
+class ToolPrunedEvent(TypedDict):
+    """`session.next.tool.pruned`."""
+
+    id: str
+    type: Literal["session.next.tool.pruned"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: ToolPruned
 
 
 class ToolSucceeded(TypedDict):
@@ -2118,10 +2214,13 @@ DurableEvent = (
     | ToolProgressedEvent
     | ToolSucceededEvent
     | ToolFailedEvent
+    | ToolPrunedEvent
     | TodosUpdatedEvent
     | RetriedEvent
     | CompactionStartedEvent
     | CompactionEndedEvent
+    | MessageExcludedEvent
+    | MessageRestoredEvent
     | RevertStagedEvent
     | RevertClearedEvent
     | RevertCommittedEvent
@@ -2132,6 +2231,7 @@ LiveEvent = (
     ServerConnectedEvent
     | ServerLaggedEvent
     | InstanceDisposedEvent
+    | SessionReplayedEvent
     | TextDeltaEvent
     | ReasoningDeltaEvent
     | ToolInputDeltaEvent

@@ -7,7 +7,7 @@ Invariant: matching is polynomial in the pattern and the path; no pattern can st
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from perdure.core.limits import SEARCH_BRACES_MAX
 from perdure.core.text import wildcard
@@ -61,12 +61,14 @@ def _segments(pattern: str, *, anchored: bool) -> Segments:
     return tuple(None if name == "**" else _name_expression(name) for name in names)
 
 
-_TOKEN = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|\*+|.", re.DOTALL)
+# Without a closing bracket the rest of the name is one token, so that it is read only once.
+_TOKEN = re.compile(r"\\.|\[[!^]?+\][^\]]*+\]|\[[!^]?+[^\]]*+\]|\[.*+|\*+|.", re.DOTALL)
+_UNBRACKETED = re.compile(r"\\.|\*+|.", re.DOTALL)
 
 
 def _name_expression(name: str) -> re.Pattern[str]:
     pieces = [""]
-    for token in _TOKEN.findall(name):
+    for token in _tokens(name):
         if token.startswith("*"):
             pieces.append("")
         else:
@@ -75,6 +77,14 @@ def _name_expression(name: str) -> re.Pattern[str]:
         return re.compile(wildcard.star_pattern(pieces), re.DOTALL)
     except re.error as error:
         raise InvalidPatternError(f"invalid pattern {name!r}: {error}") from error
+
+
+def _tokens(name: str) -> Iterator[str]:
+    for token in _TOKEN.findall(name):
+        if token.startswith("[") and not token.endswith("]"):
+            yield from _UNBRACKETED.findall(token)
+        else:
+            yield token
 
 
 def _token_expression(token: str) -> str:
@@ -93,7 +103,7 @@ def _expanded(pattern: str) -> list[str]:
     waiting = [pattern]
     while waiting:
         form = waiting.pop()
-        group = re.search(r"\{([^{}]*,[^{}]*)\}", form)
+        group = re.search(r"\{([^{},]*+,[^{}]*+)\}", form)
         if group is None:
             done.append(form)
         else:

@@ -9,10 +9,16 @@ Invariant: matching is polynomial in the rule and the path; no rule can stall it
 import re
 import string
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from perdure.core.files import glob
 from perdure.core.files.glob import Segments
+from perdure.core.limits import (
+    IGNORE_RULE_STARS_MAX,
+    IGNORE_RULES_MAX,
+    SEARCH_PATTERN_CHARS_MAX,
+)
 from perdure.core.text import wildcard
 from perdure.schema.value import Value
 
@@ -28,8 +34,8 @@ class IgnoreRule(Value, kw_only=True):
 
 
 def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of one ignore file, in order. Lines that match nothing are left out."""
-    lines = text.removeprefix(_BOM).split("\n")
+    """The rules of one ignore file, in order. Excessive and meaningless lines are left out."""
+    lines = islice(text.removeprefix(_BOM).split("\n"), IGNORE_RULES_MAX)
     rules = [_parse_rule(line.removesuffix("\r")) for line in lines]
     return tuple(rule for rule in rules if rule is not None)
 
@@ -44,7 +50,9 @@ def ignored(rules: Sequence[IgnoreRule], path: str, *, is_directory: bool) -> bo
 
 
 def _parse_rule(line: str) -> IgnoreRule | None:
-    if line.startswith("#"):
+    if line.startswith("#") or len(line) > SEARCH_PATTERN_CHARS_MAX:
+        return None
+    if line.count(_ANY) > IGNORE_RULE_STARS_MAX:
         return None
     text = _as_bytes(_without_trailing_spaces(line))
     negated = text.startswith("!")

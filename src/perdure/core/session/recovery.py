@@ -106,16 +106,24 @@ def classify(attempt: Attempt | None) -> Verdict:
 
 
 def settle_dangling(
-    session_id: SessionID, messages: Iterable[SessionMessage], *, now: int
+    session_id: SessionID,
+    messages: Iterable[SessionMessage],
+    *,
+    now: int,
+    orphans: Sequence[str] = (),
 ) -> tuple[ToolFailed, ...]:
-    """One failure for each pending or running call, hosted ones included, in history order."""
+    """One failure for each pending or running call, hosted ones included, in history order.
+
+    `orphans`: what was started for the Session, still runs, and could not be ended.
+    """
+    still = f"; outcome unknown, still running: {', '.join(orphans)}" if orphans else ""
     return tuple(
         ToolFailed(
             timestamp=now,
             session_id=session_id,
             assistant_message_id=message.id,
             call_id=part.id,
-            error=error_info(INTERRUPTED),
+            error=error_info(INTERRUPTED + still),
             provider=_provider(part),
         )
         for message in messages
@@ -126,7 +134,7 @@ def settle_dangling(
 
 
 def fail_open_step(
-    session_id: SessionID, messages: Sequence[SessionMessage], *, now: int
+    session_id: SessionID, messages: Sequence[SessionMessage], *, now: int, reason: str = CUT_OFF
 ) -> tuple[StepFailed, ...]:
     """The failure of the newest step, if it is still open."""
     newest = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
@@ -137,7 +145,7 @@ def fail_open_step(
             timestamp=now,
             session_id=session_id,
             assistant_message_id=newest.id,
-            error=error_info(CUT_OFF),
+            error=error_info(reason),
         ),
     )
 
@@ -152,7 +160,12 @@ def is_unfinished(newest: SessionMessage) -> bool:
     """Whether a Session whose newest message is this one has unfinished work."""
     if not isinstance(newest, AssistantMessage):
         return isinstance(newest, InputMessage)
-    return newest.time.completed is UNSET or any(map(_is_open, newest.content))
+    return newest.time.completed is UNSET or has_open_calls(newest)
+
+
+def has_open_calls(message: SessionMessage) -> bool:
+    """Whether a call of this message has no outcome yet."""
+    return isinstance(message, AssistantMessage) and any(map(_is_open, message.content))
 
 
 def _is_open(part: AssistantPart) -> TypeGuard[ToolPart]:

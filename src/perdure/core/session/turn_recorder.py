@@ -8,13 +8,17 @@ once. A provider that breaks the event lifecycle fails the turn.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec import UNSET, field
+from msgspec import UNSET
 
+from perdure.core import limits
 from perdure.core.session import usage
+from perdure.core.session.answer_limits import AnswerLimits
+from perdure.core.session.live_parts import Kind, StreamedParts
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.schema import live_event as live
+from perdure.schema import redaction
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.models.model import ModelRef
@@ -34,7 +38,6 @@ NO_HOSTED_RESULT: Final = "The provider did not return a result for this call"
 
 class _Call(State):
     name: str
-    input: list[str] = field(default_factory=list[str])
     input_ended: bool = False
     called: bool = False
     settled: bool = False
@@ -47,19 +50,19 @@ class TurnRecorder:
         self, *, session_id: SessionID, message_id: MessageID, agent: str, model: ModelRef
     ) -> None:
         self._session_id = session_id
-        self._message_id = message_id
+        self.message_id = message_id
         self._agent = agent
         self._model = model
         self.before = NOTHING_KEPT
         """The file snapshot at the start of the step."""
-        self._texts: dict[str, list[str]] = {}
-        self._reasonings: dict[str, list[str]] = {}
-        self._ended: set[str] = set()
+        self.streamed = StreamedParts()
         self._calls: dict[str, _Call] = {}
         self._now = 0
         self._fragments = True
         self._out: list[Output] = []
+        self._limits = AnswerLimits()
         self.started = False
+        self._parts = 0
         self.local_calls = 0
         """Calls whose result the model expects from this program."""
         self.finish: llm.Finish | None = None
@@ -84,14 +87,14 @@ class TurnRecorder:
     def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
         """Record a batch of events; returns the outputs in order. Events after the end are ignored.
 
-        Without `fragments` only durable events come out: there are no live listeners.
+        Without `fragments`, and after very many parts, only durable events come out.
         """
         self._now = now
-        self._fragments = fragments
         steps = self._steps
-        for event in batch:
+        for event in self._limits.within(batch):
             if self.finish is not None or self.provider_error is not None:
                 break
+            self._fragments = fragments and self._parts <= limits.LIVE_PARTS_MAX
             steps[type(event)](event)
         out, self._out = self._out, []
         return out
@@ -104,11 +107,8 @@ class TurnRecorder:
     def unsettled(self) -> tuple[str, ...]:
         return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 
-    @property
-    def unsettled_hosted(self) -> tuple[str, ...]:
-        return tuple(
-            call_id for call_id, call in self._calls.items() if call.executed and not call.settled
-        )
+    def is_unsettled(self, call_id: str) -> bool:
+        return not self._call(call_id).settled
 
     # ---- what the runtime reports back ----------------------------------------------------------
 
@@ -155,7 +155,8 @@ class TurnRecorder:
     def fail_hosted(self, *, now: int) -> list[SessionEvent]:
         return [
             self.failed(call_id, now=now, message=NO_HOSTED_RESULT, reported=False)
-            for call_id in self.unsettled_hosted
+            for call_id in self.unsettled
+            if self._calls[call_id].executed
         ]
 
     def flush(self, *, now: int) -> list[SessionEvent]:
@@ -189,31 +190,28 @@ class TurnRecorder:
         self._now = now
         self._begin()
         self._end_fragments()
-        self._out.append(events.StepFailed(*self._stamp, error=error_info(message)))
+        shown = redaction.redact(message)
+        self._out.append(events.StepFailed(*self._stamp, error=error_info(shown)))
         return self._durable()
 
     # ---- one method for each LLMEvent -----------------------------------------------------------
 
     def _text_start(self, event: llm.TextStart) -> None:
-        self._open(self._texts, event.id, "text")
+        self._open("text", event.id)
         self._out.append(events.TextStarted(*self._stamp, text_id=event.id))
 
     def _text_delta(self, event: llm.TextDelta) -> None:
-        pieces = self._texts.get(event.id)
-        if pieces is None:
-            raise _broken(f"text {event.id} continued before it started")
-        pieces.append(event.text)
-        if not self._fragments:
-            return
-        self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
+        cursor = self._continue("text", event.id, event.text)
+        if self._fragments:
+            delta = live.TextDelta(*self._stamp, text_id=event.id, delta=event.text, cursor=cursor)
+            self._out.append(delta)
 
     def _text_end(self, event: llm.TextEnd) -> None:
-        streamed = self._close(self._texts, event.id, "text")
-        text = streamed if event.text is None else event.text
+        text = self._close("text", event.id, event.text)
         self._out.append(events.TextEnded(*self._stamp, text_id=event.id, text=text))
 
     def _reasoning_start(self, event: llm.ReasoningStart) -> None:
-        self._open(self._reasonings, event.id, "reasoning")
+        self._open("reasoning", event.id)
         self._out.append(
             events.ReasoningStarted(
                 *self._stamp, reasoning_id=event.id, provider_metadata=event.metadata or UNSET
@@ -221,20 +219,18 @@ class TurnRecorder:
         )
 
     def _reasoning_delta(self, event: llm.ReasoningDelta) -> None:
-        pieces = self._reasonings.get(event.id)
-        if pieces is None:
-            raise _broken(f"reasoning {event.id} continued before it started")
-        pieces.append(event.text)
-        if not self._fragments:
-            return
-        self._out.append(live.ReasoningDelta(*self._stamp, reasoning_id=event.id, delta=event.text))
+        cursor = self._continue("reasoning", event.id, event.text)
+        if self._fragments:
+            part, text = event.id, event.text
+            delta = live.ReasoningDelta(*self._stamp, reasoning_id=part, delta=text, cursor=cursor)
+            self._out.append(delta)
 
     def _reasoning_end(self, event: llm.ReasoningEnd) -> None:
         self._out.append(
             events.ReasoningEnded(
                 *self._stamp,
                 reasoning_id=event.id,
-                text=self._close(self._reasonings, event.id, "reasoning"),
+                text=self._close("reasoning", event.id),
                 provider_metadata=event.metadata or UNSET,
             )
         )
@@ -242,7 +238,7 @@ class TurnRecorder:
     def _input_start(self, event: llm.ToolInputStart) -> None:
         if event.id in self._calls:
             raise _broken(f"call {event.id} started twice")
-        self._begin()
+        self._open("input", event.id)
         self._calls[event.id] = _Call(event.name)
         self._out.append(
             events.ToolInputStarted(*self._stamp, call_id=ToolCallID(event.id), name=event.name)
@@ -252,20 +248,20 @@ class TurnRecorder:
         call = self._call(event.id)
         if call.input_ended:
             raise _broken(f"input of call {event.id} continued after its end")
-        call.input.append(event.text)
-        if not self._fragments:
-            return
-        self._out.append(
-            live.ToolInputDelta(*self._stamp, call_id=ToolCallID(event.id), delta=event.text)
-        )
+        cursor = self._continue("input", event.id, event.text)
+        if self._fragments:
+            call_id, text = ToolCallID(event.id), event.text
+            delta = live.ToolInputDelta(*self._stamp, call_id=call_id, delta=text, cursor=cursor)
+            self._out.append(delta)
 
     def _input_end(self, event: llm.ToolInputEnd) -> None:
         call = self._call(event.id)
         if call.input_ended:
             raise _broken(f"input of call {event.id} ended twice")
         call.input_ended = True
+        text = self._close("input", event.id, event.text)
         self._out.append(
-            events.ToolInputEnded(*self._stamp, call_id=ToolCallID(event.id), text=event.text)
+            events.ToolInputEnded(*self._stamp, call_id=ToolCallID(event.id), text=text)
         )
 
     def _tool_call(self, event: llm.ToolCall) -> None:
@@ -273,7 +269,7 @@ class TurnRecorder:
             self._input_start(llm.ToolInputStart(event.id, event.name))
         call = self._call(event.id)
         if not call.input_ended:
-            self._input_end(llm.ToolInputEnd(event.id, "".join(call.input)))
+            self._input_end(llm.ToolInputEnd(event.id, self.streamed.said("input", event.id)))
         if call.called or call.settled:
             raise _broken(f"call {event.id} was made twice")
         if call.name != event.name:
@@ -347,7 +343,7 @@ class TurnRecorder:
     @property
     def _stamp(self) -> tuple[int, SessionID, MessageID]:
         """The leading fields of every event and fragment of this step."""
-        return self._now, self._session_id, self._message_id
+        return self._now, self._session_id, self.message_id
 
     def _begin(self) -> None:
         if self.started:
@@ -357,23 +353,28 @@ class TurnRecorder:
             events.StepStarted(*self._stamp, self._agent, self._model, self.before.start)
         )
 
-    def _open(self, fragments: dict[str, list[str]], id: str, kind: str) -> None:
-        if id in fragments or f"{kind}:{id}" in self._ended:
+    def _open(self, kind: Kind, id: str) -> None:
+        if not self.streamed.open(kind, id):
             raise _broken(f"{kind} {id} started twice")
         self._begin()
-        fragments[id] = []
+        self._parts += 1
 
-    def _close(self, fragments: dict[str, list[str]], id: str, kind: str) -> str:
-        pieces = fragments.pop(id, None)
-        if pieces is None:
+    def _continue(self, kind: Kind, id: str, text: str) -> int:
+        cursor = self.streamed.add(kind, id, text)
+        if cursor is None:
+            raise _broken(f"{kind} {id} continued before it started")
+        return cursor
+
+    def _close(self, kind: Kind, id: str, given: str | None = None) -> str:
+        text = self.streamed.close(kind, id, given)
+        if text is None:
             raise _broken(f"{kind} {id} ended before it started")
-        self._ended.add(f"{kind}:{id}")
-        return "".join(pieces)
+        return text
 
     def _end_fragments(self) -> None:
-        for part_id in tuple(self._reasonings):
+        for part_id in self.streamed.list_open("reasoning"):
             self._reasoning_end(llm.ReasoningEnd(part_id))
-        for part_id in tuple(self._texts):
+        for part_id in self.streamed.list_open("text"):
             self._text_end(llm.TextEnd(part_id))
 
     def _call(self, id: str) -> _Call:

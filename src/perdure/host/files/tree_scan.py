@@ -56,6 +56,7 @@ class _ScanState(State):
     root: str
     known: Mapping[str, ScannedFile]
     read_until: float
+    walk_until: float
     trusted_before: int
     bytes_left: int = limits.SNAPSHOT_TREE_BYTES_MAX
     found: Tree = field(default_factory=dict[str, ScannedFile])
@@ -83,6 +84,7 @@ class TreeScanner:
             root=root,
             known=known,
             read_until=time.monotonic() + limits.SNAPSHOT_SCAN_SECONDS_MAX,
+            walk_until=time.monotonic() + limits.SNAPSHOT_WALK_SECONDS_MAX,
             trusted_before=now_nanos - limits.SNAPSHOT_SETTLED_NANOS,
         )
         stack: list[tuple[str, tuple[_DirectoryRules, ...]]] = [(root, _rules_above(root))]
@@ -114,6 +116,8 @@ class TreeScanner:
         )
         below: list[tuple[str, tuple[_DirectoryRules, ...]]] = []
         for entry in entries:
+            if time.monotonic() > scan.walk_until:
+                raise TreeTooLargeError("scanning it takes too long")
             is_directory = entry.is_dir(follow_symlinks=False)
             if not self._is_wanted(entry, rules, is_directory=is_directory):
                 continue

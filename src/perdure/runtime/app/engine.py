@@ -12,6 +12,7 @@ from perdure.host.credentials import keyring
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.client import HttptoolsTransport
+from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.detached import LocalDetached
 from perdure.host.process.runner import LocalProcesses
 from perdure.location.models.credentials import Credentials
@@ -26,7 +27,7 @@ from perdure.runtime.background.jobs import Jobs
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
 from perdure.runtime.compaction.compactor import Compactor
-from perdure.runtime.compaction.context_window import ContextWindow
+from perdure.runtime.compaction.context_window import ContextWindow, LearnedLimits
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.drain import SessionDrain
 from perdure.runtime.drain.request_preview import RequestPreviews
@@ -63,6 +64,7 @@ class Engine:
         variables = deps.settings.environment.variables
         self._pending = deps.pending
         self._background = Background()
+        self.children = ChildRecords(platform.children_directory, platform.processes.me)
         self._transport = HttptoolsTransport(
             proxies=proxy.from_environment(variables),
             gather_seconds=limits.PROVIDER_GATHER_SECONDS,
@@ -90,6 +92,7 @@ class Engine:
             credentials=credentials,
             subagents=self.subagents,
             jobs=self.jobs,
+            children=self.children,
         )
         self.location_registry = LocationRegistry(build_shared_services(deps, location_deps))
         self.locations = Locations(self.location_registry)
@@ -103,7 +106,7 @@ class Engine:
         )
         logins = _build_login_services(deps, self._transport, self._background)
         self.integrations = Integrations(self.location_registry, credentials, logins)
-        changes = GitChanges(LocalProcesses(), variables)
+        changes = GitChanges(LocalProcesses(self.children), variables)
         self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
 
         # Runs. When a Session runs is decided by the coordinator.
@@ -112,8 +115,9 @@ class Engine:
         self.ownership = SessionOwnership(services)
         self.compactor = Compactor(services, self.ownership)
         self.crash_recovery = CrashRecovery(services, marks)
-        self.request_previews = RequestPreviews(services)
-        self.drain = self._build_drain(services, marks)
+        learned = LearnedLimits()
+        self.request_previews = RequestPreviews(services, learned)
+        self.drain = self._build_drain(services, marks, learned)
 
     async def deliver_replies(self) -> None:
         """Deliver replies that the user gave through another process to the runs of this one."""
@@ -124,6 +128,7 @@ class Engine:
         self.location_registry.close()
         await self._background.stop()
         await self._transport.aclose()
+        await self.children.aclose()
         self.plugins.close()
 
     def _build_run_services(self, deps: EngineDeps) -> RunServices:
@@ -138,14 +143,17 @@ class Engine:
             ids=platform.ids,
             chance=platform.chance,
             measures=platform.metrics,
+            end_orphans=self.children.end_orphans,
             wake=coordinator.wake,
             closing=lambda: coordinator.closing,
         )
 
-    def _build_drain(self, services: RunServices, marks: RequestMarks) -> SessionDrain:
+    def _build_drain(
+        self, services: RunServices, marks: RequestMarks, learned: LearnedLimits
+    ) -> SessionDrain:
         turns = TurnServices(
             run=services,
-            context_window=ContextWindow(self.compactor),
+            context_window=ContextWindow(self.compactor, learned),
             marks=marks,
             retries=Retries(services),
             histories=self.ownership.histories,

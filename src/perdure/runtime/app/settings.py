@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from perdure.host.environment import Environment
+from perdure.host.loop_watchdog import LoopWatchdog
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
@@ -27,7 +28,11 @@ class RuntimeSettings(Value, kw_only=True):
     """URL of the model facts, fetched once models are used; None fetches nothing."""
     resumes: bool = True
     """Whether to run Sessions that have pending work at start; False runs only on request."""
+    finishes: bool = False
+    """Whether to finish the runs in progress before closing, for a while; False interrupts them."""
     telemetry: Telemetry | None = None
     """Exporter for metrics and spans."""
+    watchdog: LoopWatchdog | None = None
+    """Watches the event loop, if the program lets it make the loop."""
     installed_plugins: bool = False
     """Whether to add the plugins that installed packages offer."""

@@ -15,10 +15,10 @@ from perdure.core.histogram import Histogram
 from perdure.schema.health import Durations
 
 DurationName = Literal["boundary", "commit", "loop_lag", "tool", "turn"]
-CounterName = Literal["boundary.unavailable", "turn.failed"]
+CounterName = Literal["boundary.unavailable", "loop.stalled", "turn.failed"]
 
 DURATIONS: Final[tuple[DurationName, ...]] = ("boundary", "commit", "loop_lag", "tool", "turn")
-COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "turn.failed")
+COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "loop.stalled", "turn.failed")
 _LAG_INTERVAL_SECONDS: Final = 1.0
 
 

@@ -143,6 +143,9 @@ class PromptAdmission:
         holder = await self._store.leases.holder(tx, asked.session_id)
         if holder == "other":
             await wake_table.request(tx, asked.session_id)
+        elif holder == "free":
+            # A process that starts right now would take the prompt for one that was left behind.
+            await self._store.leases.hold_within(tx, asked.session_id)
         await attempt_table.abandon(tx, asked.session_id, orphaned=holder == "dead")
 
     async def _load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:

@@ -2,8 +2,8 @@
 
 The first run of a Session in this process takes the lease and settles what a dead process left
 unfinished. Ownership outlasts a run; it ends when a run fails, so that the next starts from what is
-on disk. A run that could not write is settled as one that died. What to do when another process has
-the lease is the caller's decision.
+on disk. A run that could not write, or had no memory left, is settled as one that died. What to do
+when another process has the lease is the caller's decision.
 """
 
 import logging
@@ -20,10 +20,11 @@ from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
 from perdure.runtime.turn.history_cache import HistoryCache
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.step_log import StepUnrecordedError
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent
+from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent, StepFailed
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import StoredEvent, has_event_since
@@ -40,8 +41,8 @@ class SessionOwnership:
         self._services = services
         self._store = services.store
         self._held: set[SessionID] = set()
-        self._cut_off: set[SessionID] = set()
-        """Runs of our own that ended because the store failed."""
+        self._cut_off: dict[SessionID, str] = {}
+        """Runs of our own that could not record how they ended, and why their steps failed."""
         self.histories = HistoryCache()
         self._store.listen(self._heard)
 
@@ -57,11 +58,12 @@ class SessionOwnership:
                 # Uncut: once the lease is ours, no process can tell that it was left behind.
                 await shielded(self._take_over(session_id))
             yield taken_over
-        except DatabaseError:
+        except (DatabaseError, StepUnrecordedError, MemoryError) as error:
             self._forget(session_id)
-            self._cut_off.add(session_id)
+            told = isinstance(error, StepUnrecordedError)
+            self._cut_off[session_id] = str(error) if told else recovery.CUT_OFF
             # If nothing can be written even now, the next run settles it.
-            with suppress(DatabaseError):
+            with suppress(DatabaseError, MemoryError):
                 await shielded(self._take_over(session_id))
             raise
         except BaseException:
@@ -129,7 +131,8 @@ class SessionOwnership:
 
         before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
-        session = await self._settle(session_id, messages, left_behind=left_behind)
+        orphans = await self._end_orphans(session_id, before) if left_behind else ()
+        session = await self._settle(session_id, messages, left_behind=left_behind, orphans=orphans)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
@@ -137,36 +140,57 @@ class SessionOwnership:
                 self._services.wake(session_id)
         elif left_behind and unanswered:
             agent = "" if session.agent is UNSET else session.agent
-            await failed_step.record(
-                self._services, session, agent=agent, reason=recovery.UNANSWERED
-            )
+            reason = self._cut_off.get(session_id, recovery.CUT_OFF)
+            if reason == recovery.CUT_OFF:
+                reason = recovery.UNANSWERED
+            await failed_step.record(self._services, session, agent=agent, reason=reason)
         self._held.add(session_id)
         if before is not None and not self._store.leases.is_mine(before):
             # The process that had it takes no more wakes for this Session.
             self._services.wake(session_id)
-        self._cut_off.discard(session_id)
+        self._cut_off.pop(session_id, None)
+
+    async def _end_orphans(self, session_id: SessionID, before: Lease | None) -> tuple[str, ...]:
+        """End what the dead process ran for the Session; returns what still runs, in words."""
+        if not self._store.leases.is_dead(before):
+            return ()
+        assert before is not None
+        left = await self._services.end_orphans(before.process)
+        return tuple(
+            f"{orphan.program} (process {orphan.pid})"
+            for orphan in left
+            if orphan.session == session_id
+        )
 
     async def _settle(
-        self, session_id: SessionID, messages: Sequence[SessionMessage], *, left_behind: bool
+        self,
+        session_id: SessionID,
+        messages: Sequence[SessionMessage],
+        *,
+        left_behind: bool,
+        orphans: Sequence[str],
     ) -> SessionInfo:
         """Fail what is open. A step that had begun is over with that; nothing is owed any more."""
         now = self._services.clock.now_millis()
-        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
-        cut_off = recovery.fail_open_step(session_id, messages, now=now) if left_behind else ()
-
-        async def within(tx: Transaction, seq: Seq) -> None:
-            if cut_off:
-                await attempt_table.clear(tx, session_id)
-
+        facts: list[SessionEvent] = [
+            *recovery.settle_dangling(session_id, messages, now=now, orphans=orphans)
+        ]
+        reason = self._cut_off.get(session_id, recovery.CUT_OFF)
+        if left_behind:
+            facts += recovery.fail_open_step(session_id, messages, now=now, reason=reason)
         session = await self._store.load_session(session_id)
-        if facts or cut_off:
+        while facts:
+            piece = self._store.first_piece(facts)
+            ends = isinstance(piece[-1], StepFailed)
+
+            async def within(tx: Transaction, seq: Seq, *, ends: bool = ends) -> None:
+                if ends:
+                    await attempt_table.clear(tx, session_id)
+
             await self._store.append(
-                session_id,
-                [*facts, *cut_off],
-                location=session.location,
-                running=True,
-                within=within,
+                session_id, piece, location=session.location, running=True, within=within
             )
+            facts = facts[len(piece) :]
         return session
 
 

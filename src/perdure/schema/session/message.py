@@ -22,11 +22,15 @@ from perdure.schema.session.tool import (
 
 class Created(Record):
     created: int
+    excluded: int | UnsetType = UNSET
+    """Since when the model is not sent the message."""
 
 
 class Span(Record):
     created: int
     completed: int | UnsetType = UNSET
+    excluded: int | UnsetType = UNSET
+    """Since when the model is not sent the message."""
 
 
 class ToolTime(Record):
@@ -34,11 +38,16 @@ class ToolTime(Record):
     ran: int | UnsetType = UNSET
     completed: int | UnsetType = UNSET
     pruned: int | UnsetType = UNSET
+    """Since when a compaction has the model sent a marker in place of the result."""
+    excluded: int | UnsetType = UNSET
+    """Since when the user has the model sent a marker in place of the result."""
 
 
 class TextPart(Record, tag_field="type", tag="text"):
     id: str
     text: str
+    cursor: int | UnsetType = UNSET
+    """While the part streams: the live deltas with a greater cursor follow its text."""
 
 
 class ReasoningPart(Record, tag_field="type", tag="reasoning"):
@@ -46,6 +55,7 @@ class ReasoningPart(Record, tag_field="type", tag="reasoning"):
     text: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
     time: Span | UnsetType = UNSET
+    cursor: int | UnsetType = UNSET
 
 
 class ToolPart(Record, tag_field="type", tag="tool"):
@@ -56,6 +66,8 @@ class ToolPart(Record, tag_field="type", tag="tool"):
     state: ToolState
     time: ToolTime
     provider: PartProvider | UnsetType = UNSET
+    cursor: int | UnsetType = UNSET
+    """While the input streams: the live deltas with a greater cursor follow it."""
 
 
 AssistantPart = TextPart | ReasoningPart | ToolPart

@@ -3,6 +3,7 @@
 The defaults and cursors of the wire are decided here; the runtime decides everything else.
 """
 
+import json
 from typing import Final
 
 from msgspec import UNSET
@@ -24,9 +25,11 @@ from perdure.protocol.session.session import (
     SwitchModel,
 )
 from perdure.protocol.session.usage import SetBudget
+from perdure.schema import codec
 from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import SessionID
 from perdure.schema.query import Direction, SessionAnchor, SessionQuery, SessionRow
+from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.receipt import AdmittedPrompt
@@ -43,9 +46,11 @@ from perdure.server.results import (
     Encoded,
     EncodedHistory,
     EncodedPage,
+    NoContent,
     join_array,
 )
 
+COMPACTION_HEADER: Final = b"perdure-compaction"
 BEFORE_ALL: Final = -1
 _SEQ_DIGITS_MAX: Final = 15
 
@@ -73,7 +78,7 @@ async def list_sessions(call: Call[ListSessions, None]) -> EncodedPage[SessionIn
 
 async def active(call: Call[None, None]) -> dict[SessionID, SessionActivity]:
     running = SessionActivity(type="running")
-    return dict.fromkeys(call.runtime.sessions.active(), running)
+    return dict.fromkeys(await call.runtime.sessions.list_active(), running)
 
 
 async def get(call: Call[None, None]) -> Encoded[SessionInfo]:
@@ -111,9 +116,17 @@ async def interrupt(call: Call[None, None]) -> None:
     await call.runtime.sessions.interrupt(call.session_id)
 
 
-async def compact(call: Call[None, CompactSession]) -> None:
+async def compact(call: Call[None, CompactSession]) -> NoContent:
+    """The published answer has no body, so the report is a header."""
+    report = await compact_with_report(call)
+    # Headers are ASCII; a reason may quote a provider in any language.
+    text = json.dumps(codec.decode_any(codec.encode(report)))
+    return NoContent(((COMPACTION_HEADER, text.encode()),))
+
+
+async def compact_with_report(call: Call[None, CompactSession]) -> CompactionReport:
     instruction = call.body.instruction or ""
-    await call.runtime.sessions.compact(call.session_id, instruction=instruction)
+    return await call.runtime.sessions.compact(call.session_id, instruction=instruction)
 
 
 async def wait(call: Call[None, None]) -> None:
@@ -144,7 +157,9 @@ async def events(call: Call[FollowEvents, None]) -> DurableStream[SessionEvent]:
     seen = call.request.header(b"last-event-id") or ""
     if seen.isascii() and seen.isdigit() and len(seen) <= _SEQ_DIGITS_MAX:
         after = max(after, int(seen))
-    return DurableStream(call.runtime.sessions.events(call.session_id, after=after))
+    marks_replay = call.query.replayed == "true"
+    frames = call.runtime.sessions.events(call.session_id, after=after, marks_replay=marks_replay)
+    return DurableStream(frames)
 
 
 async def list_children(call: Call[None, None]) -> Encoded[tuple[SessionInfo, ...]]:
@@ -252,6 +267,7 @@ HANDLERS: Final[Handlers] = {
     session.PROMPT.operation_id: prompt,
     session.INTERRUPT.operation_id: interrupt,
     session.COMPACT.operation_id: compact,
+    session.COMPACT_WITH_REPORT.operation_id: compact_with_report,
     session.WAIT.operation_id: wait,
     session.CONTEXT.operation_id: context,
     session.PROVIDER_CONTEXT.operation_id: provider_context,

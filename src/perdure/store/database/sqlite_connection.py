@@ -9,8 +9,9 @@ from typing import Final, Protocol, cast
 
 import apsw
 
+from perdure.core import limits
 from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
-from perdure.schema.errors import StorageError
+from perdure.schema.errors import ServiceUnavailableError, StorageError
 
 # Earlier versions can corrupt a database that several connections write and checkpoint at once.
 SQLITE_VERSION_LEAST: Final = (3, 51, 3)
@@ -46,6 +47,22 @@ class DiskError(DatabaseError, StorageError):
 
     A StorageError, so that callers of the API get it as a declared error.
     """
+
+
+class StoreLockedError(DatabaseError, ServiceUnavailableError):
+    """Another process holds the lock of the database. Nothing was committed; try again.
+
+    A ServiceUnavailableError, so that callers of the API get it as a declared error.
+    """
+
+    def __init__(self, path: str) -> None:
+        ServiceUnavailableError.__init__(
+            self,
+            f"Another process has kept {path} locked for more than"
+            f" {limits.LOCK_WAIT_SECONDS_MAX:.0f} seconds, and nothing was stored. Try again;"
+            " /api/health/detail names processes that do not respond.",
+            service="store",
+        )
 
 
 class DamagedDatabaseError(DatabaseError, StorageError):
@@ -143,6 +160,6 @@ def translate_error(error: apsw.Error, path: str) -> DatabaseError:
         case apsw.NotADBError() | apsw.CorruptError():
             return DamagedDatabaseError(path, error)
         case apsw.BusyError():
-            return DatabaseError(f"{path} stayed locked by another process: {error}")
+            return StoreLockedError(path)
         case _:
             return DatabaseError(f"{path}: {error}")

@@ -10,12 +10,17 @@ from typing import Final, assert_never
 
 from msgspec import UNSET
 
-from perdure.core.session import projection
+from perdure.core.session import omission, projection
 from perdure.ports import Database, Transaction, UniqueViolationError
 from perdure.schema.errors import DamagedRowError, PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session import event as events
-from perdure.schema.session.event import AssistantEvent, MessageEvent, SessionEvent
+from perdure.schema.session.event import (
+    AssistantEvent,
+    ExclusionEvent,
+    MessageEvent,
+    SessionEvent,
+)
 from perdure.schema.session.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.store.tables import (
@@ -58,6 +63,7 @@ _RowEvent = (
     | events.Moved
     | events.RevertCommitted
     | events.RevertCleared
+    | ExclusionEvent
 )
 """Changes rows besides the Session's own, and creates no message."""
 
@@ -134,6 +140,8 @@ class _Fold:
         self._messages: dict[MessageID, SessionMessage] = {}
         self._created: dict[MessageID, Seq] = {}
         self._changed: set[MessageID] = set()
+        self._unfolded: list[AssistantEvent] = []
+        """Consecutive events of one assistant message, folded together."""
 
     async def apply(self, seq: Seq, event: SessionEvent) -> None:
         if isinstance(event, events.SessionCreated):
@@ -144,12 +152,14 @@ class _Fold:
         if isinstance(event, AssistantEvent):
             await self._apply_to_assistant(event)
             return
+        await self._fold()
         if isinstance(event, MessageEvent):
             await self._create(seq, event)
         elif not isinstance(event, _SessionOnly):
             await self._apply_to_rows(seq, event)
 
     async def write(self) -> None:
+        await self._fold()
         for message_id, seq in self._created.items():
             message = self._messages[message_id]
             await message_table.insert(self._tx, self._session_id, seq, message)
@@ -168,10 +178,18 @@ class _Fold:
         self._session_changed = True
 
     async def _apply_to_assistant(self, event: AssistantEvent) -> None:
-        message = await self._message(event.assistant_message_id)
-        # A revert may have removed the assistant message; then the update is ignored.
+        if self._unfolded and self._unfolded[-1].assistant_message_id != event.assistant_message_id:
+            await self._fold()
+        self._unfolded.append(event)
+
+    async def _fold(self) -> None:
+        if not self._unfolded:
+            return
+        batch, self._unfolded = self._unfolded, []
+        message = await self._message(batch[0].assistant_message_id)
+        # A revert may have removed the assistant message; then the updates are ignored.
         if isinstance(message, AssistantMessage):
-            self._change(projection.assistant_after(message, event))
+            self._change(projection.assistant_after(message, *batch))
 
     async def _apply_to_rows(self, seq: Seq, event: _RowEvent) -> None:
         match event:
@@ -187,6 +205,8 @@ class _Fold:
                 await self._write_todos(seq, event)
             case events.Moved():
                 await self._leave_location()
+            case events.MessageExcluded() | events.MessageRestored():
+                await self._apply_exclusion(event)
             case events.RevertCommitted() | events.RevertCleared():
                 await self._end_revert(event)
             case _:
@@ -233,6 +253,12 @@ class _Fold:
             newest = None if row is None else self._messages.get(row.id) or row.message()
         if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
             self._change(projection.close_superseded(newest, event))
+
+    async def _apply_exclusion(self, event: ExclusionEvent) -> None:
+        # A revert may have removed the message, and a fork may have left it out.
+        message = await self._message(event.message_id)
+        if message is not None:
+            self._change(omission.after_exclusion(message, event))
 
     async def _end_shell(self, seq: Seq, event: events.ShellEnded) -> None:
         created = self._created_last(lambda message: _is_shell(message, event.call_id))

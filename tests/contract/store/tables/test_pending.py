@@ -1,6 +1,7 @@
 """What waits for a person: seen by every process, answered through any, gone with its own."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -38,6 +39,12 @@ class Resident:
 
     def others(self) -> frozenset[str]:
         return frozenset(self.town.living - {self.me})
+
+    def beat(self) -> None:
+        pass
+
+    def silent(self) -> Mapping[str, str]:
+        return {}
 
 
 @pytest.fixture

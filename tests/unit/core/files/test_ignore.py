@@ -5,6 +5,7 @@ from time import perf_counter
 import pytest
 
 from perdure.core.files import ignore
+from perdure.core.limits import IGNORE_RULES_MAX
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,11 @@ def test_hostile_rules_do_not_stall() -> None:
         ignore.ignored(rules, "a/" * 2_000 + "c", is_directory=False)
         ignore.ignored(rules, "a" * 4_000, is_directory=False)
     assert perf_counter() - started < 1
+
+
+def test_an_ignore_file_has_no_rule_that_takes_long_and_not_too_many() -> None:
+    rules = ignore.parse_ignore("*a" * 17 + "\n" + "a" * 2_000 + "\n*.o\n")
+    assert len(rules) == 1
+    assert ignore.ignored(rules, "a.o", is_directory=False) is True
+    many = ignore.parse_ignore("".join(f"a{number}\n" for number in range(6_000)))
+    assert len(many) == IGNORE_RULES_MAX
