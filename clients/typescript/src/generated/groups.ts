@@ -1880,7 +1880,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   excludeMessage(
     input: SessionsExcludeMessageInput,
