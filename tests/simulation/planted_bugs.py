@@ -143,7 +143,7 @@ PLANTED_BUGS: Final = (
         symbol="core.compaction.transcript:text_of",
         edit=Before("message = omission.whole(message)"),
         promise="S36",
-        first=25,
+        first=56,
     ),
     PlantedBug(
         name="a history that is kept does not learn of an exclusion",
@@ -155,8 +155,8 @@ PLANTED_BUGS: Final = (
         name="a pruned result is sent all the same",
         symbol="core.session.omission:prune",
         edit=Instead("return part"),
-        promise="S36",
-        first=7,
+        promise="P2",
+        first=9,
     ),
     PlantedBug(
         name="a revert leaves a message behind",

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from perdure.schema.ids import MessageID, SessionID, ToolCallID
+from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session import event as events
 from tests.harness.checkers.checker import Seen
 from tests.harness.checkers.ledger import LoggedEvent
@@ -48,29 +48,6 @@ class CompactionsEndWell:
                 self._in_a_row.pop(session_id, None)
             case _:
                 pass
-
-
-class ResultsArePrunedOnce:
-    """Only a settled result is pruned, and each at most once."""
-
-    promise = "S36"
-
-    def __init__(self) -> None:
-        self._settled: set[tuple[MessageID, ToolCallID]] = set()
-        self._pruned: set[tuple[MessageID, ToolCallID]] = set()
-
-    def check(self, seen: Seen) -> Iterator[str]:
-        for item in seen.fresh:
-            match item.event:
-                case events.ToolSucceeded() | events.ToolFailed():
-                    self._settled.add((item.event.assistant_message_id, item.event.call_id))
-                case events.ToolPruned(assistant_message_id=message_id, call_id=call_id):
-                    key = (message_id, call_id)
-                    if key not in self._settled or key in self._pruned:
-                        yield f"{call_id} of {message_id} was pruned unsettled, or twice"
-                    self._pruned.add(key)
-                case _:
-                    pass
 
 
 class ExcludedIsNotCondensed:

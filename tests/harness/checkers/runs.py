@@ -34,7 +34,7 @@ class CallsAreSettledOnce:
             # What a running turn still records of a reverted step is no longer shown.
             gone = self._reverted.messages
             if isinstance(event, events.ToolPruned):
-                # Of a step that ended long ago; see ResultsArePrunedOnce.
+                # Of a step that ended long ago; see the grammar of the log.
                 continue
             if isinstance(event, events.StepFact) and event.assistant_message_id not in gone:
                 if event.assistant_message_id in self._ended:

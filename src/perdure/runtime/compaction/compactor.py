@@ -162,6 +162,8 @@ class Compactor:
         return await self._summarise_or_cut(job, plan)
 
     async def _by_hand(self, session: SessionInfo, instruction: str) -> CompactionOutcome:
+        if session.revert is not UNSET:
+            return CompactionFailed("A revert is staged; commit or clear it first")
         async with self._services.locations.hold(session.location) as location:
             chosen = model_choice.choose(session, location)
             if isinstance(chosen, NoModelChosen):
