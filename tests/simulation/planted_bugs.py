@@ -177,7 +177,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.pending_table:PendingRequests.take_orphans",
         edit=Instead("return []"),
         promise="P4",
-        first=7,
+        first=6,
     ),
     PlantedBug(
         name="a settled permission stays written down",
