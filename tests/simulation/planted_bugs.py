@@ -42,7 +42,7 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="events are announced before their commit",
         symbol="store.database.sqlite:SqliteDatabase._run_one",
-        edit=After("_notify_listener(queued)"),
+        edit=After("notify_listener(queued)"),
         promise="P1",
     ),
     PlantedBug(
@@ -71,7 +71,7 @@ PLANTED_BUGS: Final = (
         name="a lease is taken from a living process",
         symbol="store.processes.lease_table:hold",
         edit=Before("alive = lambda process: False"),
-        promise="P4|P8",
+        promise="P2|P4|P8",
         first=4,
     ),
     PlantedBug(
@@ -229,7 +229,7 @@ PLANTED_BUGS: Final = (
         name="an answer for which no memory is left leaves its step open",
         symbol="runtime.turn.provider_turn:ProviderTurn._settle_step",
         edit=Before("if reason == TURN_OUT_OF_MEMORY:\n    return"),
-        promise="P4",
+        promise="P2|P4",
     ),
     PlantedBug(
         name="a revised prompt still says what it said",
