@@ -102,6 +102,8 @@ class Document(Confidential, kw_only=True):
     """The bytes of the file, to find the lines of keys."""
     unread: bool = False
     """Whether the file cannot be read now: the document is as it was last read, or empty."""
+    never_read: bool = False
+    """Whether nothing of the file is known, because it could not be read so far."""
     plugin: bool = False
     """Whether a plugin made it and not a file. Every other document overrides it."""
     granted: bool = False

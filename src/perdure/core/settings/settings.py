@@ -263,9 +263,9 @@ def _budget(documents: Sequence[Document]) -> Budget:
 
 
 def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
-    """The policy of the user's last document. One that cannot be read may say to ask."""
+    """The policy of the user's last document. One that could never be read may say to ask."""
     for document in reversed(documents):
-        if document.trust == "user" and (document.recovery is not None or document.unread):
+        if document.trust == "user" and (document.recovery is not None or document.never_read):
             return document.recovery or "ask"
     return None
 

@@ -89,7 +89,9 @@ class DocumentFiles:
         kept = self._kept.get(key)
         if kept is None:
             problem = Problem(key, f"cannot be read and is ignored: {reason}")
-            return Document(path=key, trust=self._trust, problems=(problem,), unread=True)
+            return Document(
+                path=key, trust=self._trust, problems=(problem,), unread=True, never_read=True
+            )
         problem = Problem(key, f"cannot be read and counts as it was last read: {reason}")
         problems = (*kept.document.problems, problem)
         return structs.replace(kept.document, problems=problems, unread=True)

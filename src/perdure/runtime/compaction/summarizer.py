@@ -121,6 +121,8 @@ class Summarizer:
             return CompactionFailed(f"The model did not finish a summary within {seconds} seconds")
         except LLMError as error:
             return CompactionFailed(error.message)
+        except MemoryError:
+            return CompactionFailed("No memory was left for the summary")
         except Exception:
             # The turn that wanted the room goes on without a summary, whatever is wrong with one.
             logger.exception("a summary of %s failed", session.id)

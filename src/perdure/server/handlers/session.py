@@ -3,7 +3,6 @@
 The defaults and cursors of the wire are decided here; the runtime decides everything else.
 """
 
-import json
 from typing import Final
 
 from msgspec import UNSET
@@ -118,6 +117,9 @@ async def interrupt(call: Call[None, None]) -> None:
 
 async def compact(call: Call[None, CompactSession]) -> NoContent:
     """The published answer has no body, so the report is a header."""
+    # Imported late: nothing else here needs it.
+    import json
+
     report = await compact_with_report(call)
     # Headers are ASCII; a reason may quote a provider in any language.
     text = json.dumps(codec.decode_any(codec.encode(report)))

@@ -175,7 +175,6 @@ async def test_wherever_a_piece_is_lost_the_log_stays_in_order(
     interrupted: bool,
 ) -> None:
     """An interrupt may arrive while the write that will fail is under way."""
-    logging.getLogger("perdure").setLevel(logging.CRITICAL)
     batches = (text(0)[:2], (*text(0)[2:], *together(4)), together(9)[4:], (llm.Finish("stop"),))
     root = tmp_path_factory.mktemp("pieces")
     async with staged(root, answers=Answers(*batches), piece_events_max=piece) as stage:

@@ -303,7 +303,7 @@ def test_no_document_makes_reading_the_configuration_fail(
 
 
 @pytest.mark.parametrize(
-    ("policies", "unread", "expected"),
+    ("policies", "never_read", "expected"),
     [
         ((None, None), (False, False), None),
         (("retry", None), (False, False), "retry"),
@@ -314,10 +314,12 @@ def test_no_document_makes_reading_the_configuration_fail(
     ],
 )
 def test_a_document_that_cannot_be_read_may_want_to_be_asked(
-    policies: tuple[str | None, str | None], unread: tuple[bool, bool], expected: str | None
+    policies: tuple[str | None, str | None], never_read: tuple[bool, bool], expected: str | None
 ) -> None:
     documents = [
-        replace(document({"experimental": {"recovery": policy}} if policy else {}), unread=hidden)
-        for policy, hidden in zip(policies, unread, strict=True)
+        replace(
+            document({"experimental": {"recovery": policy}} if policy else {}), never_read=hidden
+        )
+        for policy, hidden in zip(policies, never_read, strict=True)
     ]
     assert settings.merge(documents).recovery == expected
