@@ -33,6 +33,7 @@ from perdure.schema.value import Value
 DIRECTORY_NAME: Final = ".opencode"
 """Name of the config directory, which any directory of a project may have."""
 
+_ABSENT_KEPT_MAX: Final = 4_096
 _NEVER_CHANGES: Final[Signature] = (0, 0, 0)
 _TIMEZONE: Final = ("experimental", "timezone")
 
@@ -44,6 +45,8 @@ class DocumentFiles:
         self._environment = environment
         self._trust: Trust = trust
         self._kept: dict[str, _Kept] = {}
+        self._absent: set[str] = set()
+        """Paths where no file was at the last look."""
 
     def get(self, path: str) -> Document | None:
         """The document at `path`; None when there is no such file."""
@@ -51,7 +54,11 @@ class DocumentFiles:
             signature = cached_files.signature(path)
             if signature is None:
                 self._kept.pop(path, None)
+                if len(self._absent) >= _ABSENT_KEPT_MAX:
+                    self._absent.clear()
+                self._absent.add(path)
                 return None
+            self._absent.discard(path)
             return self._load(path, signature, os.path.dirname(path), partial(_read, path))
         except OSError as error:
             return self._last_known(path, error)
@@ -90,7 +97,11 @@ class DocumentFiles:
         if kept is None:
             problem = Problem(key, f"cannot be read and is ignored: {reason}")
             return Document(
-                path=key, trust=self._trust, problems=(problem,), unread=True, never_read=True
+                path=key,
+                trust=self._trust,
+                problems=(problem,),
+                unread=True,
+                never_read=key not in self._absent,
             )
         problem = Problem(key, f"cannot be read and counts as it was last read: {reason}")
         problems = (*kept.document.problems, problem)
