@@ -51,8 +51,14 @@ PLANTED_BUGS: Final = (
         edit=Before(
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
-        promise="P1",
+        promise="P1|P9",
         first=20,
+    ),
+    PlantedBug(
+        name="an interrupt leaves what waits to be run",
+        symbol="store.tables.attempt_table:stop",
+        edit=Instead("return"),
+        promise="P1",
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",

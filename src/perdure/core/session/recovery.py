@@ -42,10 +42,11 @@ WAITING: Final[Mapping[WaitReason, str]] = {
 }
 """Why a Session waits for a person's decision, in words."""
 
-AttemptState = Literal["begun", "prepared", "dispatched", "settled"]
-"""How far a request has come. `begun`: a run started, and no request is due yet. `prepared`: all
-it depends on is durable, and nothing was sent. `dispatched`: the first byte may have been sent.
-`settled`: its tools are settled, and the next request is due."""
+AttemptState = Literal["owed", "begun", "prepared", "dispatched", "settled"]
+"""How far a run has come. `owed`: a client, a notice or a person asked for it, and it has yet to
+begin. `begun`: it has, and no request is due yet. `prepared`: all that the request depends on is
+durable, and nothing was sent. `dispatched`: the first byte may have been sent. `settled`: its tools
+are settled, and the next request is due."""
 
 
 class Attempt(Value, kw_only=True):
@@ -59,6 +60,11 @@ class Attempt(Value, kw_only=True):
     """Why the run waits for a person's decision."""
     abandoned: bool = False
     """Whether new input has been admitted since."""
+
+    @property
+    def has_request(self) -> bool:
+        """Whether the run has come to a request, so that one may be due."""
+        return self.state not in ("owed", "begun")
 
 
 class SendRequest(Value):
@@ -97,7 +103,7 @@ def classify(attempt: Attempt | None) -> Verdict:
     if attempt.deaths >= limits.RECOVERY_DEATHS_MAX:
         return GiveUp() if attempt.abandoned else AskPerson("deaths")
     match attempt.state:
-        case "begun":
+        case "owed" | "begun":
             return NothingDue()
         case "prepared" | "settled":
             return SendRequest(attempt.step)

@@ -26,17 +26,24 @@ class SessionActivity:
     async def interrupt(self, session_id: SessionID) -> None:
         """End the run, in whichever process, and wait until it is settled.
 
-        The wait has a limit; a process that does not stop in time still finds the request.
+        What was asked for before the first commit here is not owed any more. The wait has a limit;
+        a process that does not stop in time still finds the request.
         """
-        await self._coordinator.interrupt(session_id)
-        if not await self._is_leased_elsewhere(session_id):
+        active = session_id in self._coordinator.active
+        # Not after the commit: a slow disk must not keep a tool running.
+        self._coordinator.stop(session_id)
+        if not await self._stop_owed(session_id, active=active):
             return
-        await self._store.database.write(lambda tx: interrupt_table.request(tx, session_id))
-        looks = limits.INTERRUPT_ELSEWHERE_SECONDS_MAX / limits.ELSEWHERE_LOOK_SECONDS
-        for _ in range(round(looks)):
-            if await self._has_stopped(session_id):
-                return
-            await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+        await self._coordinator.interrupt(session_id)
+        if await self._is_leased_elsewhere(session_id):
+            await self._wait_until_stopped(session_id)
+        elif await self._store.database.read(
+            lambda tx: interrupt_table.is_requested(tx, session_id)
+        ):
+            # Nothing ran that could end itself: a run settles what a dead one left.
+            self._coordinator.wake(session_id)
+            await self._coordinator.wait_until_idle(session_id)
+        await self._wake_if_owed(session_id)
 
     async def wait_until_idle(self, session_id: SessionID) -> None:
         """Wait until nothing runs, whether the run succeeds or fails."""
@@ -61,6 +68,36 @@ class SessionActivity:
             or await retry_table.get(tx, session_id) is not None
             or await wake_table.is_requested(tx, session_id)
         )
+
+    async def _stop_owed(self, session_id: SessionID, *, active: bool) -> bool:
+        """Take back what is owed, and ask the run to end. Return False if there is nothing."""
+
+        async def is_busy(tx: Transaction) -> bool:
+            return active or await attempt_table.get(tx, session_id) is not None
+
+        async def job(tx: Transaction) -> None:
+            await attempt_table.stop(tx, session_id)
+            if active or await attempt_table.is_running(tx, session_id):
+                await interrupt_table.request(tx, session_id)
+
+        busy = await self._store.database.read(is_busy)
+        if busy:
+            await self._store.database.write(job)
+        return busy or await self._is_leased_elsewhere(session_id)
+
+    async def _wake_if_owed(self, session_id: SessionID) -> None:
+        """Input that asked for a run after the first commit, and whose wake the end swallowed."""
+        mark = await self._store.database.read(lambda tx: attempt_table.get(tx, session_id))
+        if mark is not None and mark.state == "owed":
+            self._coordinator.wake(session_id)
+
+    async def _wait_until_stopped(self, session_id: SessionID) -> None:
+        await self._store.database.write(lambda tx: interrupt_table.request(tx, session_id))
+        looks = limits.INTERRUPT_ELSEWHERE_SECONDS_MAX / limits.ELSEWHERE_LOOK_SECONDS
+        for _ in range(round(looks)):
+            if await self._has_stopped(session_id):
+                return
+            await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 
     async def _is_leased_elsewhere(self, session_id: SessionID) -> bool:
         return await self._store.database.read(

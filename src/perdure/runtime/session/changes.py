@@ -8,12 +8,12 @@ from perdure.core import limits
 from perdure.core.session import title
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.coordination.run_request import request_run
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import SessionID
 from perdure.schema.session.event import Archived, Renamed, Unarchived
 from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import EventStore
-from perdure.store.processes import wake_table
 
 
 class SessionChanges:
@@ -56,8 +56,7 @@ class SessionChanges:
         await self._store.load_session(session_id)
 
         async def ask(tx: Transaction) -> None:
-            if await self._store.leases.runs_elsewhere(tx, session_id):
-                await wake_table.request(tx, session_id)
+            await request_run(tx, self._store.leases, session_id)
 
         await self._store.database.write(ask)
         self._coordinator.wake(session_id)

@@ -30,7 +30,7 @@ async def record(
     facts = recorder.step_failed(reason, now=services.clock.now_millis())
 
     async def within(tx: Transaction, seq: Seq) -> None:
-        await attempt_table.clear(tx, session.id)
+        await attempt_table.release(tx, session.id)
         await retry_table.clear(tx, session.id)
 
     await services.store.append(

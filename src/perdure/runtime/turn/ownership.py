@@ -27,7 +27,6 @@ from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import StoredEvent, has_event_since
-from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
 from perdure.store.tables import attempt_table, message_table, retry_table
 from perdure.store.tables.message_table import MessageRow
@@ -117,8 +116,7 @@ class SessionOwnership:
         async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
             if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
                 await attempt_table.count_death(tx, session_id)
-            # Whatever was to end is over.
-            await interrupt_table.clear(tx, session_id)
+            await attempt_table.begin(tx, session_id)
             rows = await message_table.list_after(tx, session_id, await cut_floor(tx, session_id))
             said = await message_table.latest_conversation_message(tx, session_id)
             # A turn that made itself room left its own prompt before the cut.
@@ -156,7 +154,7 @@ class SessionOwnership:
 
         async def within(tx: Transaction, seq: Seq) -> None:
             if cut_off:
-                await attempt_table.clear(tx, session_id)
+                await attempt_table.release(tx, session_id)
 
         session = await self._store.load_session(session_id)
         if facts or cut_off:

@@ -272,7 +272,7 @@ class _Fold:
             await self._end_epoch()
             if self._ends_epochs:
                 await retry_table.clear(self._tx, self._session_id)
-                await attempt_table.clear(self._tx, self._session_id)
+                await attempt_table.release(self._tx, self._session_id)
                 await file_change_table.delete_without_message(self._tx, self._session_id)
 
     async def _delete(self) -> None:
