@@ -26,7 +26,7 @@ WORDS: Final[Mapping[str, str]] = {
         lazy lock ownership peer process progress runner spawn startup sync wake
     """,
     "conversation": """
-        activity admission agent answer approval attachment children choice compactor
+        activity admission agent answer approval attachment children choice compactor cut end
         failed failure fallback hub id inbox known native permission plan preserved
         preview project question receipt recorder recovery repeated report rules slug step
         summarizer summary title todowrite tracking transcript window

@@ -184,7 +184,7 @@ async def compose(
             yield runtime
         finally:
             await background.stop()
-            await runtime.coordinator.close()
+            await runtime.coordinator.close(grace_seconds=settings.grace_seconds)
             runtime.hub.publish(InstanceDisposed(), None)
             runtime.hub.close()
             # On a full disk the rows stay: those of a dead process count for nothing anyway.

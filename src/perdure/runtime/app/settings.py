@@ -27,6 +27,8 @@ class RuntimeSettings(Value, kw_only=True):
     """URL of the model facts, fetched once models are used; None fetches nothing."""
     resumes: bool = True
     """Whether to run Sessions that have pending work at start; False runs only on request."""
+    grace_seconds: float = 0.0
+    """How long runs may take to finish their turn when the runtime closes."""
     telemetry: Telemetry | None = None
     """Exporter for metrics and spans."""
     installed_plugins: bool = False

@@ -54,7 +54,7 @@ class RunCoordinator:
 
     @property
     def closing(self) -> bool:
-        """Whether this process is shutting down and interrupts everything."""
+        """Whether this process is shutting down: runs are suspended, for another to continue."""
         return self._closing
 
     async def run_exclusively(
@@ -108,9 +108,12 @@ class RunCoordinator:
         while (entry := self._entries.get(session_id)) is not None:
             await _wait_until_done(entry)
 
-    async def close(self) -> None:
-        """Interrupt everything and start nothing more."""
+    async def close(self, *, grace_seconds: float = 0.0) -> None:
+        """Start nothing more, give what runs some time to come to an end, then cancel it."""
         self._closing = True
+        if self._entries and grace_seconds > 0:
+            ends = [entry.done for entry in self._entries.values()]
+            await asyncio.wait(ends, timeout=grace_seconds)
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
 
     def _start(self, session_id: SessionID, drain: Drain, *, exclusive: bool = False) -> _Entry:

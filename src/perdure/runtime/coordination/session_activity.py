@@ -9,8 +9,8 @@ from perdure.core import limits
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.schema.errors import SessionBusyError
-from perdure.schema.ids import SessionID
-from perdure.store.log.event_store import EventStore
+from perdure.schema.ids import Seq, SessionID
+from perdure.store.log.event_store import EventStore, latest_seq
 from perdure.store.processes import interrupt_table, wake_table
 from perdure.store.tables import attempt_table, retry_table
 
@@ -26,13 +26,14 @@ class SessionActivity:
     async def interrupt(self, session_id: SessionID) -> None:
         """End the run, in whichever process, and wait until it is settled.
 
-        What was asked for before the first commit here is not owed any more. The wait has a limit;
-        a process that does not stop in time still finds the request.
+        What was asked for before is not owed any more. The wait has a limit; a process that does
+        not stop in time still finds the request.
         """
+        upto = await self._store.database.read(lambda tx: latest_seq(tx, session_id))
         active = session_id in self._coordinator.active
         # Not after the commit: a slow disk must not keep a tool running.
         self._coordinator.stop(session_id)
-        if not await self._stop_owed(session_id, active=active):
+        if not await self._stop_owed(session_id, upto=upto, active=active):
             return
         await self._coordinator.interrupt(session_id)
         if await self._is_leased_elsewhere(session_id):
@@ -69,14 +70,14 @@ class SessionActivity:
             or await wake_table.is_requested(tx, session_id)
         )
 
-    async def _stop_owed(self, session_id: SessionID, *, active: bool) -> bool:
+    async def _stop_owed(self, session_id: SessionID, *, upto: Seq, active: bool) -> bool:
         """Take back what is owed, and ask the run to end. Return False if there is nothing."""
 
         async def is_busy(tx: Transaction) -> bool:
             return active or await attempt_table.get(tx, session_id) is not None
 
         async def job(tx: Transaction) -> None:
-            await attempt_table.stop(tx, session_id)
+            await attempt_table.stop(tx, session_id, upto=upto)
             if active or await attempt_table.is_running(tx, session_id):
                 await interrupt_table.request(tx, session_id)
 
@@ -86,7 +87,7 @@ class SessionActivity:
         return busy or await self._is_leased_elsewhere(session_id)
 
     async def _wake_if_owed(self, session_id: SessionID) -> None:
-        """Input that asked for a run after the first commit, and whose wake the end swallowed."""
+        """Input that asked for a run meanwhile, and whose wake the end of the run swallowed."""
         mark = await self._store.database.read(lambda tx: attempt_table.get(tx, session_id))
         if mark is not None and mark.state == "owed":
             self._coordinator.wake(session_id)

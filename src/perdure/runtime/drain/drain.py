@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from perdure.core.session import drain
 from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
-from perdure.core.session.recovery import Attempt
+from perdure.core.session.recovery import AskPerson, Attempt, classify
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.drain.crash_recovery import CrashRecovery
+from perdure.runtime.drain.cut_steps import CutSteps
 from perdure.runtime.drain.turn import DrainState, Turn, TurnServices
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
@@ -31,7 +32,7 @@ from perdure.runtime.turn.boundary import (
     StaleReadError,
 )
 from perdure.runtime.turn.ownership import SessionOwnership
-from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED, TurnEnd
+from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
 from perdure.schema.ids import SessionID
@@ -88,6 +89,7 @@ class SessionDrain:
         self._ownership = ownership
         self._recovery = recovery
         self._finished = finished
+        self._cut_steps = CutSteps(services)
 
     async def run(self, session_id: SessionID) -> None:
         """Run until idle. If another process runs this Session, ask that one to continue."""
@@ -137,13 +139,21 @@ class SessionDrain:
     async def _recovered(self, found: _Found, session_id: SessionID) -> _Found:
         """What is done about an unsettled request of an earlier run; how the drain begins then."""
         if found.stopped:
-            await shielded(self._end_stopped(session_id, answer_due=found.has_request))
+            await shielded(self._end_stopped(session_id, found.mark))
+            found = await self._look(session_id)
+        if found.mark is not None and await self._resume_cut(session_id, found.mark):
             found = await self._look(session_id)
         if not found.is_left_over:
             return found
         step = await self._recovery.first_step(session_id, found.mark, found.step)
         waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
         return replace(found, step=step, retry=waits, turn_input=None)
+
+    async def _resume_cut(self, session_id: SessionID, mark: Attempt) -> bool:
+        """Go on with the calls of the step that an earlier run left open, if there is one."""
+        if isinstance(classify(mark), AskPerson) or not mark.has_request:
+            return False
+        return await self._cut_steps.resume(session_id, step=mark.step) is not None
 
     async def _run_turns(self, session_id: SessionID, found: _Found) -> None:
         state = DrainState(unanswered=found.has_request)
@@ -153,7 +163,7 @@ class SessionDrain:
             step, read = found.step, found.turn_input
             if found.retry is not None and isinstance(step, RunTurn):
                 step = await self._wait(session_id, found.retry, state)
-            while isinstance(step, RunTurn):
+            while isinstance(step, RunTurn) and not self._services.run.closing():
                 if read is None:
                     read = await self._load(session_id)
                 if not await self._may_run(read.session, state):
@@ -175,6 +185,8 @@ class SessionDrain:
         keeps_mark = False
         try:
             yield
+            # A process that ends begins no turn: the next one goes on.
+            keeps_mark = self._services.run.closing()
         except asyncio.CancelledError:
             if state.waited:
                 await shielded(self._services.retries.interrupted(session_id))
@@ -249,13 +261,18 @@ class SessionDrain:
                 return None
             return await attempt_table.get(tx, session_id)
 
-        mark = await self._store.database.read(look)
-        await self._end_stopped(session_id, answer_due=mark is not None and mark.has_request)
+        await self._end_stopped(session_id, await self._store.database.read(look))
 
-    async def _end_stopped(self, session_id: SessionID, *, answer_due: bool) -> None:
+    async def _end_stopped(self, session_id: SessionID, mark: Attempt | None) -> None:
         """Settle what an interrupt left of a run; only what was asked for since is still owed."""
-        if answer_due:
-            await self._record_interrupted(session_id)
+        if mark is not None and mark.has_request:
+            # A request that was sent has an answer, if only that it was interrupted.
+            await failed_step.record_unanswered(
+                self._services.run,
+                session_id,
+                reason=TURN_INTERRUPTED,
+                sent=mark.state == "dispatched",
+            )
             await self._store.leases.write_running(
                 session_id, lambda tx: retry_table.clear(tx, session_id)
             )

@@ -7,13 +7,13 @@ the lease is the caller's decision.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
 
 from perdure.core.session import recovery
-from perdure.core.session.recovery import Attempt
+from perdure.core.session.recovery import AskPerson, Attempt
 from perdure.core.session.retry import Retry
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.tasks import shielded
@@ -26,7 +26,9 @@ from perdure.schema.location import LocationRef
 from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Value
 from perdure.store.log.event_store import StoredEvent, has_event_since
+from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
 from perdure.store.tables import attempt_table, message_table, retry_table
 from perdure.store.tables.message_table import MessageRow
@@ -113,7 +115,7 @@ class SessionOwnership:
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what the run before left open."""
 
-        async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
+        async def look(tx: Transaction, before: Lease | None) -> _Left:
             if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
                 await attempt_table.count_death(tx, session_id)
             await attempt_table.begin(tx, session_id)
@@ -123,17 +125,22 @@ class SessionOwnership:
             earlier = () if said is None or said in rows else (said,)
             messages = [row.message() for row in (*earlier, *rows)]
             taken_back = await _is_taken_back(tx, session_id, said)
-            return messages, recovery.is_unanswered(messages) and not taken_back
+            return _Left(
+                messages=tuple(messages),
+                unanswered=recovery.is_unanswered(messages) and not taken_back,
+                mark=await attempt_table.get(tx, session_id),
+                stopped=await interrupt_table.is_requested(tx, session_id),
+            )
 
-        before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
+        before, left = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
-        session = await self._settle(session_id, messages, left_behind=left_behind)
+        session = await self._settle(session_id, left)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
                 # The run is over, and no other process would continue it.
                 self._services.wake(session_id)
-        elif left_behind and unanswered:
+        elif left_behind and left.unanswered:
             agent = "" if session.agent is UNSET else session.agent
             await failed_step.record(
                 self._services, session, agent=agent, reason=recovery.UNANSWERED
@@ -144,28 +151,50 @@ class SessionOwnership:
             self._services.wake(session_id)
         self._cut_off.discard(session_id)
 
-    async def _settle(
-        self, session_id: SessionID, messages: Sequence[SessionMessage], *, left_behind: bool
-    ) -> SessionInfo:
-        """Fail what is open. A step that had begun is over with that; nothing is owed any more."""
+    async def _settle(self, session_id: SessionID, left: "_Left") -> SessionInfo:
+        """Settle what is open, except a step with calls whose run goes on.
+
+        An answer that was cut is a failed step. Whether it is asked for again is decided later.
+        """
         now = self._services.clock.now_millis()
-        facts: list[SessionEvent] = [*recovery.settle_dangling(session_id, messages, now=now)]
-        cut_off = recovery.fail_open_step(session_id, messages, now=now) if left_behind else ()
+        step = recovery.find_cut_step(left.messages)
+        leave = step.id if step is not None and left.goes_on and recovery.has_calls(step) else None
+        facts: list[SessionEvent] = [
+            *recovery.settle_dangling(session_id, left.messages, now=now, leave=leave)
+        ]
+        if leave is None:
+            facts += recovery.fail_open_step(session_id, left.messages, now=now)
 
         async def within(tx: Transaction, seq: Seq) -> None:
-            if cut_off:
+            if not left.is_owed:
                 await attempt_table.release(tx, session_id)
 
         session = await self._store.load_session(session_id)
-        if facts or cut_off:
+        if facts:
             await self._store.append(
-                session_id,
-                [*facts, *cut_off],
-                location=session.location,
-                running=True,
-                within=within,
+                session_id, facts, location=session.location, running=True, within=within
             )
         return session
+
+
+class _Left(Value, kw_only=True):
+    """What the run before left of a Session."""
+
+    messages: tuple[SessionMessage, ...]
+    unanswered: bool
+    """Whether a prompt or a notice was promoted, and no step followed."""
+    mark: Attempt | None
+    stopped: bool
+    """Whether an interrupt had asked for its end."""
+
+    @property
+    def is_owed(self) -> bool:
+        return self.mark is not None and not self.stopped
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run continues without a decision of a person."""
+        return self.is_owed and not isinstance(recovery.classify(self.mark), AskPerson)
 
 
 async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None, Retry | None]:

@@ -7,15 +7,14 @@ result. Facts that nothing waits for share a commit. However the turn ends, its 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
 from perdure.core import limits
 from perdure.core.session import turn_recorder
-from perdure.core.session.recovery import INTERRUPTED
-from perdure.core.session.retry import Retry
+from perdure.core.session.recovery import CUT_OFF, INTERRUPTED
 from perdure.core.session.turn_recorder import Fragment, Output, TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
@@ -25,10 +24,12 @@ from perdure.net.streams import close_stream
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import Background, shielded
+from perdure.runtime.turn import tool_execution
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
 from perdure.runtime.turn.tool_progress import ToolProgress
+from perdure.runtime.turn.turn_end import TURN_BROKEN, TURN_DECLINED, TURN_INTERRUPTED, TurnEnd
 from perdure.schema.ids import Seq
 from perdure.schema.live_event import TodosChanged
 from perdure.schema.location import LocationRef
@@ -41,40 +42,17 @@ from perdure.schema.session.event import (
     ToolProgressed,
 )
 from perdure.schema.session.session import SessionInfo
-from perdure.schema.value import Value
 from perdure.store.processes.lease_table import LeaseHeldError
 from perdure.store.tables import instruction_table, task_table
 from perdure.tools.api.registry import ToolError
 from perdure.tools.api.tool import Progress
 
-TURN_INTERRUPTED = "Provider turn interrupted"
-TURN_BROKEN = "Stopped: an internal error"
-TURN_DECLINED = "Stopped: what a tool asked for was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
 _FLUSH_SECONDS: Final = 0.02
 
 
 class _DeclinedError(Exception):
     """Ends the whole turn from inside one of its tool calls."""
-
-
-class TurnEnd(Value, kw_only=True):
-    """How a turn ended."""
-
-    step: int
-    """Which turn since input was last promoted this was."""
-    continues: bool = False
-    """Whether the model waits for the results of its tool calls."""
-    answered: bool = False
-    """Whether the answer is complete."""
-    declined: bool = False
-    """Whether a person declined what a tool asked for."""
-    overflow: str | None = None
-    """The provider's message that the request is too large. Nothing was recorded."""
-    failed: LLMError | None = None
-    """A failure that may pass, before anything was recorded."""
-    retry: Retry | None = None
-    """When the request is sent again."""
 
 
 class ProviderTurn:
@@ -93,6 +71,7 @@ class ProviderTurn:
         self._store = services.store
         self._hub = services.hub
         self._clock = services.clock
+        self._closing = services.closing
         self._marks = marks
         self._session = session
         self._step = step
@@ -111,6 +90,8 @@ class ProviderTurn:
         self._streamed = False
         self._step_settled = False
         self._write_failed = False
+        self._declined = False
+        self._suspended = False
 
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         """Send the request and see it through to the end of its step.
@@ -118,11 +99,25 @@ class ProviderTurn:
         Raises CancelledError when interrupted, after the step has been settled.
         """
         await self._marks.mark_dispatched(self._session.id, self._step)
+        failure = None
+        async with self._settling() as group:
+            failure = await self._stream(group, call, request)
+        return await self._end(failure)
+
+    @asynccontextmanager
+    async def _settling(self) -> AsyncGenerator[asyncio.TaskGroup]:
+        """The scope of the turn and its calls. However it ends, the step is settled.
+
+        If only this process ends, it is settled as far as another one could not do better.
+        """
         try:
             async with self._background, asyncio.TaskGroup() as group:
-                failure = await self._stream(group, call, request)
+                yield group
         except asyncio.CancelledError:
-            await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
+            if self._closing():
+                await shielded(self._suspend())
+            else:
+                await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
             raise
         except BaseExceptionGroup as raised:
             _, others = raised.split(_DeclinedError)
@@ -133,8 +128,7 @@ class ProviderTurn:
                     await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
                 raise failure from raised
             await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
-            return TurnEnd(step=self._step, declined=True)
-        return await self._end(failure)
+            self._declined = True
 
     # ---- the answer as it arrives ---------------------------------------------------------------
 
@@ -225,7 +219,7 @@ class ProviderTurn:
             message = outcome.message
             events.append(self._recorder.failed(call.call_id, now=now, message=message))
         else:
-            events += _todos_updated(call, outcome, now)
+            events += tool_execution.todos_updated(call, outcome, now)
             events.append(
                 self._recorder.succeeded(
                     call.call_id,
@@ -269,6 +263,8 @@ class ProviderTurn:
     # ---- the end of the step --------------------------------------------------------------------
 
     async def _end(self, failure: LLMError | None) -> TurnEnd:
+        if self._declined:
+            return TurnEnd(step=self._step, declined=True)
         overflow = self._overflow(failure)
         if overflow is not None:
             if events := self._unrecorded():
@@ -322,6 +318,24 @@ class ProviderTurn:
             events += self._recorder.step_failed(reason, now=now)
         await self._append(events)
 
+    async def _suspend(self) -> None:
+        """Record what is known, so that the next process goes on from there."""
+        # If nothing came back, what becomes of the request is decided when it is taken up.
+        if self._step_settled or self._write_failed or not self._recorder.started:
+            return
+        self._suspended = True
+        now = self._clock.now_millis()
+        events = [*self._unrecorded(), *self._recorder.flush(now=now)]
+        events += self._recorder.fail_cut(now=now, leave=())
+        if self._recorder.finish is None and self._recorder.local_calls:
+            self._recorder.finish_with_calls()
+        if self._recorder.finish is not None:
+            events += self._step_ended(now)
+        else:
+            self._step_settled = True
+            events += self._recorder.step_failed(CUT_OFF, now=now)
+        await self._append(events, continues=self._continues)
+
     def _step_ended(self, now: int) -> list[SessionEvent]:
         self._step_settled = True
         finish = self._recorder.finish
@@ -348,7 +362,9 @@ class ProviderTurn:
     ) -> None:
         """`continues`: if these facts settle the step, the model waits for tool results."""
         session_id = self._session.id
-        settles = any(isinstance(event, StepEnded | StepFailed) for event in events)
+        # The request of an answer that the end of the process cut stays marked as sent.
+        ends = StepEnded if self._suspended else StepEnded | StepFailed
+        settles = any(isinstance(event, ends) for event in events)
 
         async def within(tx: Transaction, seq: Seq) -> None:
             if success is not None:
@@ -380,18 +396,3 @@ class ProviderTurn:
     @property
     def _location(self) -> LocationRef:
         return self._session.location
-
-
-def _todos_updated(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
-    """The todo list that a call wrote, if it did."""
-    if outcome.todos is None:
-        return []
-    return [
-        TodosUpdated(
-            timestamp=now,
-            session_id=call.session_id,
-            assistant_message_id=call.assistant_message_id,
-            call_id=call.call_id,
-            todos=outcome.todos,
-        )
-    ]

@@ -1,5 +1,6 @@
--- Whether a run was asked for since the last boundary or interrupt. A row now also stands for a run
--- that is owed and has yet to begin. What waits in a database of before counts as asked for.
+-- The sequence at which a run was asked for last, 0 if that was before the last boundary or interrupt.
+-- A row now also stands for a run that is owed and has yet to begin. What waits in a database of
+-- before counts as asked for.
 ALTER TABLE session_attempt ADD COLUMN woken INTEGER NOT NULL DEFAULT 0;
 INSERT OR IGNORE INTO session_attempt (session_id, state, step, woken)
     SELECT DISTINCT session_id, 'owed', 1, 1 FROM session_input

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from perdure.core.session.recovery import Attempt, AttemptState
 from perdure.ports import Transaction
-from perdure.schema.ids import SessionID
+from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session.recovery import WaitReason
 
 _STAYS_OWED: Final = """
@@ -48,8 +48,9 @@ async def get(tx: Transaction, session_id: SessionID) -> Attempt | None:
 async def owe(tx: Transaction, session_id: SessionID) -> None:
     """A run is asked for: it is owed until it has ended, or an interrupt has taken it back."""
     await tx.execute(
-        "INSERT INTO session_attempt (session_id, state, step, woken) VALUES (:id, 'owed', 1, 1)"
-        " ON CONFLICT (session_id) DO UPDATE SET woken = 1",
+        "INSERT INTO session_attempt (session_id, state, step, woken) VALUES (:id, 'owed', 1,"
+        " max(1, (SELECT ifnull(max(seq), 1) FROM event WHERE session_id = :id)))"
+        " ON CONFLICT (session_id) DO UPDATE SET woken = excluded.woken",
         {"id": session_id},
     )
 
@@ -92,17 +93,20 @@ async def release(tx: Transaction, session_id: SessionID) -> bool:
     return owed > 0
 
 
-async def stop(tx: Transaction, session_id: SessionID) -> None:
-    """An interrupt: what was asked for before it is not owed any more.
+async def stop(tx: Transaction, session_id: SessionID, *, upto: Seq) -> None:
+    """An interrupt: what was asked for up to that sequence is not owed any more.
 
     A request that has been prepared keeps its row, for the run that it ends.
     """
+    asked = {"id": session_id, "upto": max(1, upto)}
     await tx.execute(
-        "DELETE FROM session_attempt WHERE session_id = :id AND state = 'owed'", {"id": session_id}
+        "DELETE FROM session_attempt WHERE session_id = :id AND state = 'owed' AND woken <= :upto",
+        asked,
     )
     await tx.execute(
-        "UPDATE session_attempt SET woken = 0, abandoned = 0 WHERE session_id = :id",
-        {"id": session_id},
+        "UPDATE session_attempt SET woken = 0, abandoned = 0"
+        " WHERE session_id = :id AND woken <= :upto",
+        asked,
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from perdure.host import log_context
 from perdure.host.process_locks import ProcessLocks
-from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED
+from perdure.runtime.turn.turn_end import TURN_INTERRUPTED
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events

@@ -6,12 +6,15 @@ import pytest
 
 from perdure.core.session.recovery import Attempt
 from perdure.ports import Transaction
-from perdure.schema.ids import MessageID
+from perdure.schema.ids import MessageID, Seq
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import interrupt_table
 from perdure.store.tables import attempt_table, notice_table
 from perdure.store.tables.notice_table import Notice
 from tests.fixtures import OTHER, SESSION, Facts, append
+
+LATEST = 9
+"""A sequence that no event of these tests comes after."""
 
 Step = Callable[[Transaction], Awaitable[None]]
 
@@ -42,7 +45,7 @@ async def released(tx: Transaction) -> None:
 
 
 def stopped(tx: Transaction) -> Awaitable[None]:
-    return attempt_table.stop(tx, SESSION)
+    return attempt_table.stop(tx, SESSION, upto=Seq(LATEST))
 
 
 def interrupted(tx: Transaction) -> Awaitable[None]:
@@ -172,3 +175,16 @@ async def test_a_run_that_is_only_owed_does_not_run_and_dies_with_no_process(
     assert not await store.database.read(lambda tx: attempt_table.is_running(tx, SESSION))
     assert await after(store, begun, died) == Attempt(state="begun", step=1, deaths=1)
     assert await store.database.read(lambda tx: attempt_table.is_running(tx, SESSION))
+
+
+async def test_what_is_asked_for_after_an_interrupt_has_begun_is_not_stopped(
+    store: EventStore,
+) -> None:
+    facts = Facts()
+    await append(store, [facts.created(), facts.admitted("msg_a"), facts.admitted("msg_b")])
+
+    def stopped_at(seq: int) -> Step:
+        return lambda tx: attempt_table.stop(tx, SESSION, upto=Seq(seq))
+
+    assert await after(store, owed, stopped_at(1)) == Attempt(state="owed", step=1)
+    assert await after(store, owed, stopped_at(2)) is None
