@@ -18,11 +18,8 @@ class SweptBug(Defect):
 SWEPT_BUGS: Final = (
     SweptBug(
         name="calls that a dead process left open stay open",
-        symbol="core.session.recovery:_is_open",
-        edit=Before(
-            "if isinstance(part, ToolPart) and isinstance(part.state, RunningState):\n"
-            "    return False"
-        ),
+        symbol="runtime.drain.cut_steps:_open_calls",
+        edit=Instead("return []"),
         killed_at="tool/done[note]",
         verdict="P4: ",
     ),

@@ -147,23 +147,11 @@ PLANTED_BUGS: Final = (
         first=4,
     ),
     PlantedBug(
-        name="what a dead process waited for stays written down",
-        symbol="store.tables.pending_table:PendingRequests.take_orphans",
-        edit=Instead("return []"),
+        name="what a settled call has asked stays written down",
+        symbol="store.tables.pending_table:remove_of_call",
+        edit=Instead("return"),
         promise="P4",
         first=7,
-    ),
-    PlantedBug(
-        name="a settled permission stays written down",
-        symbol="location.approval.permissions:LocationPermissions._remove_settled",
-        edit=ReplaceCall("remove", "None"),
-        promise="P4",
-    ),
-    PlantedBug(
-        name="an answered question stays written down",
-        symbol="location.approval.questions:LocationQuestions.ask",
-        edit=ReplaceCall("remove", "None"),
-        promise="P4",
     ),
     PlantedBug(
         name="a request goes out before its mark is on disk",

@@ -52,6 +52,10 @@ class CallRecorder:
         self.finish: llm.Finish | None = None
 
     @property
+    def message_id(self) -> MessageID:
+        return self._message_id
+
+    @property
     def unsettled(self) -> tuple[str, ...]:
         return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 

@@ -6,12 +6,9 @@ loads the engine.
 
 from perdure.ports import Database, Processes
 from perdure.runtime.app.lazy_engine import LazyEngine
-from perdure.runtime.human import pending
-from perdure.runtime.live_hub import LiveHub
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import attempt_table, job_table, revert_table, task_table
-from perdure.store.tables.pending_table import PendingRequests
 
 
 class PeerWork:
@@ -20,26 +17,18 @@ class PeerWork:
     def __init__(
         self,
         store: EventStore,
-        hub: LiveHub,
-        requests: PendingRequests,
         processes: Processes,
         *,
         engine: LazyEngine,
     ) -> None:
         self._store = store
         self._database: Database = store.database
-        self._hub = hub
-        self._requests = requests
         self._processes = processes
         self._engine = engine
 
     async def deliver(self) -> None:
         """Deliver replies that the user gave through another process."""
         await self._engine.deliver_replies()
-
-    async def reject_orphans(self) -> None:
-        """Reject the permission requests and questions of dead processes, and publish it."""
-        await pending.reject_orphans(self._requests, self._hub)
 
     async def adopt_jobs(self) -> None:
         """Monitor the background jobs that dead processes monitored."""

@@ -179,18 +179,18 @@ async def compose(
         stack.push_async_callback(runtime.engine.aclose)
         background = await stack.enter_async_context(Background())
         if settings.resumes:
-            _start_background(runtime, platform, requests, background)
+            _start_background(runtime, platform, background)
         try:
             yield runtime
         finally:
             await background.stop()
-            await runtime.coordinator.close(grace_seconds=settings.grace_seconds)
+            waiting = runtime.engine.suspend_requests()
+            await runtime.coordinator.close(grace_seconds=settings.grace_seconds, parked=waiting)
             runtime.hub.publish(InstanceDisposed(), None)
             runtime.hub.close()
             # On a full disk the rows stay: those of a dead process count for nothing anyway.
-            with TolerateFailure("leases and open requests are not given back"):
+            with TolerateFailure("leases are not given back"):
                 await runtime.store.leases.release_all()
-                await requests.remove_own()
 
 
 def _build_runtime(
@@ -254,12 +254,10 @@ def _build_runtime(
     )
 
 
-def _start_background(
-    runtime: Runtime, platform: Platform, requests: PendingRequests, background: Background
-) -> None:
+def _start_background(runtime: Runtime, platform: Platform, background: Background) -> None:
     """Start the tasks that resume work and follow the other processes on the same store."""
     processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
-    peer_work = PeerWork(runtime.store, runtime.hub, requests, processes, engine=runtime.engine)
+    peer_work = PeerWork(runtime.store, processes, engine=runtime.engine)
     monitor = ProcessMonitor(
         runtime.store,
         runtime.followers,

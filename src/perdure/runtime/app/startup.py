@@ -66,7 +66,6 @@ async def _find_work(
     async def find() -> tuple[list[SessionID], list[SessionID]]:
         # First, so that everything these processes committed is found below.
         dead = await database.read(partial(process_table.list_dead, alive=platform.processes.alive))
-        await peer_work.reject_orphans()
         await peer_work.restore_files()
         retries = await database.read(retry_table.list_sessions)
         others = dict.fromkeys(await peer_work.unfinished())

@@ -11,7 +11,7 @@ cancel the drain. A defect ends one drain and not the process, so this file may 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from functools import partial
 from typing import TypeVar
 
@@ -108,11 +108,14 @@ class RunCoordinator:
         while (entry := self._entries.get(session_id)) is not None:
             await _wait_until_done(entry)
 
-    async def close(self, *, grace_seconds: float = 0.0) -> None:
-        """Start nothing more, give what runs some time to come to an end, then cancel it."""
+    async def close(self, *, grace_seconds: float = 0.0, parked: Container[SessionID] = ()) -> None:
+        """Start nothing more, give what runs some time to come to an end, then cancel it.
+
+        Those that are `parked` wait for a person, so they are not waited for.
+        """
         self._closing = True
-        if self._entries and grace_seconds > 0:
-            ends = [entry.done for entry in self._entries.values()]
+        ends = [entry.done for key, entry in self._entries.items() if key not in parked]
+        if ends and grace_seconds > 0:
             await asyncio.wait(ends, timeout=grace_seconds)
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
 

@@ -26,7 +26,6 @@ class PeerRequests(Protocol):
     """Permissions, questions and jobs of other processes, as this process acts on them."""
 
     async def deliver(self) -> None: ...
-    async def reject_orphans(self) -> None: ...
     async def adopt_jobs(self) -> None: ...
 
 
@@ -120,7 +119,6 @@ class ProcessMonitor:
 
     async def _adopt_orphans(self) -> None:
         """Wake Sessions that are owed a run, or were in one, and whose process is gone."""
-        await self._requests.reject_orphans()
         await self._requests.adopt_jobs()
         for session_id in await self._unfinished():
             self._coordinator.wake(session_id)

@@ -1,8 +1,9 @@
 """Goes on with the step that a process left open: decides about each call that it had made.
 
-A call of a tool that declares itself pure or idempotent is run again. Any other may have had its
-effect: it is settled with a text that says so, and with what the file journal knows of it, so that
-the model knows too.
+A call that still waits for a person's answer goes on waiting, or acts on the answer that it got
+meanwhile. One of a tool that declares itself pure or idempotent is run again. Any other may have
+had its effect: it is settled with a text that says so, and with what the file journal knows of it,
+so that the model knows too.
 
 Invariant: a call of a tool that is `once` is not begun a second time.
 """
@@ -30,7 +31,14 @@ from perdure.schema.session.message import AssistantMessage, ToolPart
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.session.tool import CallProvider, PendingState, RunningState
 from perdure.schema.value import Value
-from perdure.store.tables import file_change_table, message_table, session_table, task_table
+from perdure.store.tables import (
+    file_change_table,
+    message_table,
+    pending_table,
+    session_table,
+    task_table,
+)
+from perdure.store.tables.pending_table import PendingRow
 from perdure.tools.api.registry import TurnTools
 
 
@@ -44,6 +52,17 @@ class _Cut(Value, kw_only=True):
     """The newest file snapshot of the Session."""
     changes: tuple[FileChange, ...]
     """What the journal has of the step."""
+    requests: tuple[PendingRow, ...]
+    """What the calls of the step have asked a person."""
+
+    def may_run(self, call: ToolCalled, tools: TurnTools) -> bool:
+        """Whether the call has not begun to act, or may act twice."""
+        asked = [row for row in self.requests if row.call_id == call.call_id]
+        waits = any(row.waits for row in asked)
+        used = any(row.used for row in asked)
+        if waits and (not used or tools.asks_first(call.tool)):
+            return True
+        return tools.effect(call.tool) in ("pure", "idempotent")
 
 
 class CutSteps:
@@ -64,7 +83,7 @@ class CutSteps:
             for call, made in _open_calls(cut):
                 if not made:
                     lost.append(LostCall(call, INTERRUPTED))
-                elif tools.effect(call.tool) in ("pure", "idempotent"):
+                elif cut.may_run(call, tools):
                     again.append(call)
                 else:
                     lost.append(LostCall(call, await self._tell(cut, call, tools)))
@@ -135,6 +154,7 @@ async def _load(tx: Transaction, session_id: SessionID) -> _Cut | None:
         callers=await task_table.agents_above(tx, session),
         snapshot=await file_change_table.latest_snapshot(tx, session_id),
         changes=tuple(await file_change_table.list_of_step(tx, session_id, step.id)),
+        requests=tuple(await pending_table.list_of_step(tx, session_id, step.id)),
     )
 
 

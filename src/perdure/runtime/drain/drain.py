@@ -266,6 +266,7 @@ class SessionDrain:
     async def _end_stopped(self, session_id: SessionID, mark: Attempt | None) -> None:
         """Settle what an interrupt left of a run; only what was asked for since is still owed."""
         if mark is not None and mark.has_request:
+            await self._ownership.settle_stopped(session_id)
             # A request that was sent has an answer, if only that it was interrupted.
             await failed_step.record_unanswered(
                 self._services.run,

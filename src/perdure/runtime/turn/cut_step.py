@@ -6,10 +6,12 @@ and the model is sent the results, as after every step with calls.
 
 from collections.abc import Sequence
 
+from perdure.runtime.turn.ownership import build_rejection
 from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.turn_end import TurnEnd
 from perdure.schema.session.event import SessionEvent, ToolCalled
 from perdure.schema.value import Value
+from perdure.store.tables import pending_table
 
 
 class LostCall(Value):
@@ -36,6 +38,16 @@ class CutStep(ProviderTurn):
             for call in again:
                 self._begin_call(group, call)
         return await self._end(None)
+
+    async def _settle_step(self, unsettled: str, reason: str) -> None:
+        """As for every step; what a person has yet to answer is void then, and that is told."""
+        rows = await self._store.database.read(
+            lambda tx: pending_table.list_of_step(tx, self._session.id, self._recorder.message_id)
+        )
+        await super()._settle_step(unsettled, reason)
+        for row in rows:
+            if row.answer is None:
+                self._hub.publish(build_rejection(row.request), self._location)
 
     def _settle_lost(self, lost: LostCall) -> SessionEvent:
         now = self._clock.now_millis()

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core.session import recovery
 from perdure.core.session.recovery import AskPerson, Attempt
@@ -20,17 +21,20 @@ from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
 from perdure.runtime.turn.history_cache import HistoryCache
 from perdure.runtime.turn.services import RunServices
+from perdure.schema.approval.pending import PendingRequest
+from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.live_event import PermissionReplied, QuestionRejected
 from perdure.schema.location import LocationRef
-from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent
+from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent, ToolFailed
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log.event_store import StoredEvent, has_event_since
 from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
-from perdure.store.tables import attempt_table, message_table, retry_table
+from perdure.store.tables import attempt_table, message_table, pending_table, retry_table
 from perdure.store.tables.message_table import MessageRow
 
 logger = logging.getLogger(__name__)
@@ -119,18 +123,7 @@ class SessionOwnership:
             if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
                 await attempt_table.count_death(tx, session_id)
             await attempt_table.begin(tx, session_id)
-            rows = await message_table.list_after(tx, session_id, await cut_floor(tx, session_id))
-            said = await message_table.latest_conversation_message(tx, session_id)
-            # A turn that made itself room left its own prompt before the cut.
-            earlier = () if said is None or said in rows else (said,)
-            messages = [row.message() for row in (*earlier, *rows)]
-            taken_back = await _is_taken_back(tx, session_id, said)
-            return _Left(
-                messages=tuple(messages),
-                unanswered=recovery.is_unanswered(messages) and not taken_back,
-                mark=await attempt_table.get(tx, session_id),
-                stopped=await interrupt_table.is_requested(tx, session_id),
-            )
+            return await _load_left(tx, session_id)
 
         before, left = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
@@ -150,6 +143,11 @@ class SessionOwnership:
             # The process that had it takes no more wakes for this Session.
             self._services.wake(session_id)
         self._cut_off.discard(session_id)
+
+    async def settle_stopped(self, session_id: SessionID) -> None:
+        """Settle what an interrupt left open of a run before it had begun to run its calls."""
+        left = await self._store.database.read(lambda tx: _load_left(tx, session_id))
+        await self._settle(session_id, replace(left, stopped=True))
 
     async def _settle(self, session_id: SessionID, left: "_Left") -> SessionInfo:
         """Settle what is open, except a step with calls whose run goes on.
@@ -171,9 +169,12 @@ class SessionOwnership:
 
         session = await self._store.load_session(session_id)
         if facts:
+            void = await self._store.database.read(lambda tx: _list_void(tx, facts))
             await self._store.append(
                 session_id, facts, location=session.location, running=True, within=within
             )
+            for request in void:
+                self._services.hub.publish(build_rejection(request), session.location)
         return session
 
 
@@ -195,6 +196,43 @@ class _Left(Value, kw_only=True):
     def goes_on(self) -> bool:
         """Whether the run continues without a decision of a person."""
         return self.is_owed and not isinstance(recovery.classify(self.mark), AskPerson)
+
+
+async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
+    rows = await message_table.list_after(tx, session_id, await cut_floor(tx, session_id))
+    said = await message_table.latest_conversation_message(tx, session_id)
+    # A turn that made itself room left its own prompt before the cut.
+    earlier = () if said is None or said in rows else (said,)
+    messages = [row.message() for row in (*earlier, *rows)]
+    taken_back = await _is_taken_back(tx, session_id, said)
+    return _Left(
+        messages=tuple(messages),
+        unanswered=recovery.is_unanswered(messages) and not taken_back,
+        mark=await attempt_table.get(tx, session_id),
+        stopped=await interrupt_table.is_requested(tx, session_id),
+    )
+
+
+async def _list_void(tx: Transaction, facts: list[SessionEvent]) -> list[PendingRequest]:
+    """What a person has yet to answer, and the calls that are settled here asked."""
+    rows = [
+        row
+        for fact in facts
+        if isinstance(fact, ToolFailed)
+        for row in await pending_table.list_of_call(
+            tx, fact.session_id, fact.assistant_message_id, fact.call_id
+        )
+    ]
+    return [row.request for row in rows if row.answer is None]
+
+
+def build_rejection(request: PendingRequest) -> PermissionReplied | QuestionRejected:
+    """The live event of a request that is void."""
+    if isinstance(request, PermissionRequest):
+        return PermissionReplied(
+            session_id=request.session_id, request_id=request.id, reply="reject"
+        )
+    return QuestionRejected(session_id=request.session_id, request_id=request.id)
 
 
 async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None, Retry | None]:

@@ -43,7 +43,7 @@ from perdure.schema.session.event import (
 )
 from perdure.schema.session.session import SessionInfo
 from perdure.store.processes.lease_table import LeaseHeldError
-from perdure.store.tables import instruction_table, task_table
+from perdure.store.tables import instruction_table, pending_table, task_table
 from perdure.tools.api.registry import ToolError
 from perdure.tools.api.tool import Progress
 
@@ -326,15 +326,24 @@ class ProviderTurn:
         self._suspended = True
         now = self._clock.now_millis()
         events = [*self._unrecorded(), *self._recorder.flush(now=now)]
-        events += self._recorder.fail_cut(now=now, leave=())
+        session_id, message_id = self._session.id, self._recorder.message_id
+        waiting = await self._store.database.read(
+            lambda tx: pending_table.list_waiting_calls(tx, session_id, message_id)
+        )
+        events += self._recorder.fail_cut(now=now, leave=waiting)
+        if not waiting:
+            events += self._cut_off(now)
+        # Calls that wait go on in the next process, which asks under the same ids.
+        if events:
+            await self._append(events, continues=self._continues and not waiting)
+
+    def _cut_off(self, now: int) -> list[SessionEvent]:
         if self._recorder.finish is None and self._recorder.local_calls:
             self._recorder.finish_with_calls()
         if self._recorder.finish is not None:
-            events += self._step_ended(now)
-        else:
-            self._step_settled = True
-            events += self._recorder.step_failed(CUT_OFF, now=now)
-        await self._append(events, continues=self._continues)
+            return self._step_ended(now)
+        self._step_settled = True
+        return self._recorder.step_failed(CUT_OFF, now=now)
 
     def _step_ended(self, now: int) -> list[SessionEvent]:
         self._step_settled = True

@@ -26,6 +26,7 @@ from perdure.store.tables import (
     inbox_table,
     instruction_table,
     message_table,
+    pending_table,
     retry_table,
     revert_table,
     row_checks,
@@ -168,6 +169,10 @@ class _Fold:
         self._session_changed = True
 
     async def _apply_to_assistant(self, event: AssistantEvent) -> None:
+        if isinstance(event, events.ToolSucceeded | events.ToolFailed) and self._ends_epochs:
+            await pending_table.remove_of_call(
+                self._tx, self._session_id, event.assistant_message_id, event.call_id
+            )
         message = await self._message(event.assistant_message_id)
         # A revert may have removed the assistant message; then the update is ignored.
         if isinstance(message, AssistantMessage):

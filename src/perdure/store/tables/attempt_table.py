@@ -113,7 +113,10 @@ async def stop(tx: Transaction, session_id: SessionID, *, upto: Seq) -> None:
 async def count_death(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute(
         "UPDATE session_attempt SET deaths = deaths + 1"
-        " WHERE session_id = :id AND waits IS NULL AND state <> 'owed'",
+        " WHERE session_id = :id AND waits IS NULL AND state <> 'owed'"
+        # A run that waits for a person did not bring its process down.
+        " AND NOT EXISTS (SELECT 1 FROM pending_request"
+        " WHERE session_id = :id AND shown IS NOT NULL AND answer IS NULL)",
         {"id": session_id},
     )
 
