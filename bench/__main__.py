@@ -41,6 +41,7 @@ def main() -> int:
             importlib.import_module("bench.inside_tools")
             importlib.import_module("bench.inside_snapshots")
             importlib.import_module("bench.inside_subagents")
+            importlib.import_module("bench.inside_hostile")
             asyncio.run(importlib.import_module("bench.inside").run(options.names))
         case "report":
             print(table(options.results, options.baseline))

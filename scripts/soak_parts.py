@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-ROWS: Final = range(1, 25)
+ROWS: Final = range(1, 26)
 SECONDS: Final = "seconds"
 """The figure that every part has: its duration."""
 
@@ -153,14 +153,18 @@ PARTS: Final = (
     Part(
         row=13,
         name="many processes",
-        tests=("tests/many_processes",),
+        tests=("tests/many_processes", "tests/acceptance/processes/test_runs_at_once.py"),
         variables={
             "PERDURE_PROCESSES": "16",
             "PERDURE_SECONDS": "150",
             "PERDURE_PAUSE_SECONDS": "0",
+            "PERDURE_STOP_SECONDS": "120",
+            "PERDURE_ROUNDS": "10",
         },
         wanted=(
             Wanted("processes on one database", 16),
+            Wanted("stops of processes", 60),
+            Wanted("runs of the command line", 160),
             Wanted("prompts to many processes", 16_000),
             Wanted("processes killed", 75),
         ),
@@ -261,6 +265,14 @@ PARTS: Final = (
         ),
         variables={"PERDURE_EXAMPLES": "5000", "PERDURE_TEXTS": "60000"},
         wanted=(Wanted(SECONDS, 1_800),),
+    ),
+    Part(
+        row=25,
+        name="mixed load",
+        tests=("tests/load",),
+        variables={"PERDURE_LOAD_SECONDS": "120"},
+        wanted=(Wanted("seconds of mixed load", 240), Wanted("servers ended under mixed load", 80)),
+        alone=True,
     ),
 )
 

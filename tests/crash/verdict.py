@@ -25,6 +25,7 @@ from tests.crash.log_summary import LogSummary
 from tests.crash.script import FULL, GRANTED_FILE, GRANTED_TEXT, LINES, SESSION, WRITE_CALL
 from tests.harness.checkers import rows
 from tests.harness.checkers.checker import Checker, Seen
+from tests.harness.checkers.grammar import LogsFollowTheGrammar
 from tests.harness.checkers.inbox import PromptsArePromotedOnce
 from tests.harness.checkers.ledger import Ledger, LoggedEvent
 from tests.harness.checkers.recovery import MarksEndWithTheirRuns
@@ -106,7 +107,7 @@ def left(site: CrashSite) -> dict[str, object]:
     """Everything that a process left, by name: the rows of each table, the text of other files."""
     files = [path for path in site.root.rglob("*") if path.is_file()]
     found: dict[str, object] = {
-        str(path.relative_to(site.root)): None if _is_of_database(site, path) else path.read_bytes()
+        str(path.relative_to(site.root)): None if _is_its_own(site, path) else path.read_bytes()
         for path in files
     }
     if site.database.exists():
@@ -115,9 +116,9 @@ def left(site: CrashSite) -> dict[str, object]:
     return found
 
 
-def _is_of_database(site: CrashSite, path: Path) -> bool:
-    """Whether it is a file in which SQLite keeps salts of its own."""
-    return path.name.startswith(site.database.name)
+def _is_its_own(site: CrashSite, path: Path) -> bool:
+    """Whether it is a file in which SQLite keeps salts, or a process its own number."""
+    return path.name.startswith(site.database.name) or path.suffix == ".lock"
 
 
 @contextmanager
@@ -234,6 +235,7 @@ def _checkers(scratch: Connection) -> tuple[Checker, ...]:
         RequestsBelongToOpenCalls(),
         PromptsAreAnswered(),
         MarksEndWithTheirRuns(),
+        LogsFollowTheGrammar(),
         ProjectionsEqualFold(scratch),
         MessagesTellTheLog(),
         SnapshotEqualsTold(),

@@ -1,4 +1,4 @@
-"""Many servers on one data directory, clients that use any of them, and random kills.
+"""Many servers on one data directory, clients that use any of them, and random kills and stops.
 
 Every choice is drawn from a seed, but the timing of processes and disks is not. A client without an
 answer asks another server with the same id. Nothing is checked here, except that an answer is one
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from perdure.core import limits
 from perdure.schema.codec import JsonObject
 from tests.support import server_process
 from tests.support.api import RefusedError
@@ -19,6 +20,11 @@ from tests.support.scripted_provider import Call, Reply, Request, calls, text
 from tests.support.server_process import ServerProcess
 
 KILL_SECONDS: Final = (0.8, 1.8)
+STOP_SECONDS: Final = (0.05, 0.6)
+STOPPED_SECONDS: Final = (0.01, 0.5)
+STOPPED_LONG_SECONDS: Final = (limits.BEATS_MISSED_MAX + 2.5) * limits.BEAT_SECONDS
+"""Long enough to be taken for silent."""
+STOPPED_LONG_SHARE: Final = 0.03
 EFFECTS: Final = "effects.txt"
 PEOPLE_PER_PROCESS: Final = 1
 SAID_AT_ONCE_MAX: Final = 10
@@ -41,6 +47,7 @@ class Swarm:
     trouble: list[str] = field(default_factory=list[str])
     logs: list[ServerProcess] = field(default_factory=list[ServerProcess])
     kills: int = 0
+    stops: int = 0
     unanswered: int = 0
     """How often a client had to ask again, because there was no answer."""
     _sent: int = 0
@@ -52,13 +59,13 @@ class Swarm:
         for _ in range(sessions):
             self.sessions.append(await self._some().api.create())
 
-    async def live(self, seconds: float) -> None:
-        """Send prompts and kill processes for this long; return when every prompt has a receipt."""
+    async def live(self, seconds: float, *, stops: bool = False) -> None:
+        """Send prompts for this long, and kill or stop processes; until all have a receipt."""
         over = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             for _ in range(self.processes * PEOPLE_PER_PROCESS):
                 group.create_task(self._talk(over))
-            group.create_task(self._kill(over))
+            group.create_task(self._stop(over) if stops else self._kill(over))
             await asyncio.sleep(seconds)
             over.set()
 
@@ -100,8 +107,11 @@ class Swarm:
             except NO_ANSWER:
                 self.unanswered += 1
                 continue
-            asked -= 1
             self.statuses[answer.status] += 1
+            if answer.status == 503 and "retry-after" in answer.headers:
+                await asyncio.sleep(int(answer.headers["retry-after"]))
+                continue
+            asked -= 1
             if answer.status != 200:
                 self.trouble.append(f"{answer.status}: {answer.body[:300]!r}")
                 return
@@ -128,6 +138,19 @@ class Swarm:
             await victim.kill()
             self.kills += 1
             await self._add()
+
+    async def _stop(self, over: asyncio.Event) -> None:
+        """Stop a process at a random moment, in the middle of whatever it does, and let it go on.
+
+        The first stop is a long one.
+        """
+        while not over.is_set():
+            await asyncio.sleep(self.chance.uniform(*STOP_SECONDS))
+            is_long = not self.stops or self.chance.random() < STOPPED_LONG_SHARE
+            seconds = STOPPED_LONG_SECONDS if is_long else self.chance.uniform(*STOPPED_SECONDS)
+            with self._some().suspended():
+                await asyncio.sleep(seconds)
+            self.stops += 1
 
     async def _decide(self) -> None:
         """A person gives up what may have been sent already: nothing is sent twice."""

@@ -1,4 +1,4 @@
-"""Eight servers on one data directory, one killed every second: nothing lost, nothing doubled.
+"""Servers on one data directory that are killed or stopped: nothing lost, nothing doubled.
 
 `PERDURE_PROCESSES` and `PERDURE_SECONDS` make it larger and longer. With `PERDURE_PAUSE_SECONDS=0`
 clients send without a pause.
@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from perdure.host.process import orphans, table
 from perdure.schema import codec
 from perdure.schema.ids import MessageID
 from perdure.schema.session import event as events
@@ -31,6 +32,8 @@ PAUSE_SECONDS: Final = float(os.environ.get("PERDURE_PAUSE_SECONDS", "1.6"))
 REST_SECONDS_MAX: Final = 60 + 2 * SECONDS
 """Prompts are said faster than they are answered."""
 SESSIONS: Final = 12
+STOPPING: Final = 3
+STOP_SECONDS: Final = float(os.environ.get("PERDURE_STOP_SECONDS", "15"))
 KILLS_LEAST: Final = int(SECONDS / 4)
 
 
@@ -55,11 +58,42 @@ async def test_nothing_is_lost_or_doubled_while_processes_come_and_are_killed(
         check_prompts(crowd, logged(folders))
         check_runs(folders)
         check_effects(folders, model)
+        check_children(folders)
     await database_check.check(folders.database)
     figure("processes on one database", PROCESSES)
     figure("processes killed", crowd.kills)
     figure("prompts to many processes", len(crowd.receipts))
     figure("seconds of many processes", round(SECONDS))
+
+
+@requirement("S69", "S74", "S147", "S189")
+@pytest.mark.timeout(STOP_SECONDS + REST_SECONDS_MAX + 120)
+async def test_a_process_that_is_stopped_at_any_moment_blocks_no_other(
+    tmp_path: Path, figure: Figure
+) -> None:
+    async with scripted_provider() as provider:
+        model = Model()
+        provider.otherwise, provider.keeps_requests = model.answer, False
+        folders = make_folders(tmp_path, provider)
+        ask_before_sending_again(folders)
+        crowd = Swarm(folders, Random(11), STOPPING, PAUSE_SECONDS)
+        try:
+            await crowd.start(sessions=SESSIONS)
+            await crowd.live(STOP_SECONDS, stops=True)
+            await crowd.rest(REST_SECONDS_MAX)
+        finally:
+            await crowd.stop()
+        assert crowd.trouble == []
+        # None had to be asked again because it gave no answer in the time it has.
+        assert crowd.unanswered == 0
+        assert crowd.statuses[200] >= len(crowd.receipts)
+        check_prompts(crowd, logged(folders))
+        check_runs(folders)
+        check_effects(folders, model)
+        check_children(folders)
+    await database_check.check(folders.database)
+    figure("stops of processes", crowd.stops)
+    figure("answers 503 while a process was stopped", crowd.statuses[503])
 
 
 def ask_before_sending_again(folders: ProjectFolders) -> None:
@@ -115,6 +149,20 @@ def check_effects(folders: ProjectFolders, model: Model) -> None:
     assert lines
     assert [line for line, count in Counter(lines).items() if count > 1] == []
     assert [prompt for prompt, count in model.asked.items() if count > 1] == []
+
+
+def check_children(folders: ProjectFolders) -> None:
+    """Nothing runs that a server started, stopped or killed."""
+    left = [row for row in table.list_rows() if _works_in(row.pid, folders.project)]
+    assert [row for row in left if table.read_variable(row.pid, orphans.VARIABLE)] == []
+    assert orphans.list_processes(str(folders.data / "processes")) == frozenset()
+
+
+def _works_in(pid: int, directory: Path) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink() == directory
+    except OSError:
+        return False
 
 
 def logged(folders: ProjectFolders) -> list[tuple[str, int, SessionEvent]]:

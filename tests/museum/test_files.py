@@ -17,7 +17,7 @@ from perdure.store import migrate
 from perdure.store.database import sqlite_connection
 from tests.museum import old_databases
 from tests.requirements import requirement
-from tests.support import database_check
+from tests.support import damage, database_check
 from tests.support.instance import running
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider
@@ -98,6 +98,28 @@ async def test_a_missing_part_is_named_and_made_anew_from_the_log(
     async with running(folders) as instance:
         assert await instance.api.messages(pair.hurt)
         await instance.api.wait(pair.hurt)
+
+
+@requirement("S150")
+@pytest.mark.parametrize("table", ["session", "session_message", "session_input"])
+async def test_a_damaged_page_is_found_and_its_rows_are_made_anew_from_the_log(
+    folders: ProjectFolders, provider: ScriptedProvider, table: str
+) -> None:
+    await old_databases.conversations(folders, provider)
+    before = database_check.dump(folders.database)
+    damage.overwrite_page(folders.database, damage.root_page(folders.database, table))
+    assert (await old_databases.perdure(folders, "doctor")).status == 1
+    repaired = await old_databases.perdure(folders, "doctor", "--repair")
+    assert (repaired.status, "recovered" in repaired.output) == (0, True), repaired.output
+    assert f"{table}: 0 rows, 1 damaged places" in repaired.output
+    assert database_check.dump(folders.database) == before
+    assert [path.name for path in folders.data.glob("*before*")] == ["perdure.db.before-repair"]
+
+
+async def test_a_database_in_use_is_not_repaired(folders: ProjectFolders) -> None:
+    async with running(folders):
+        ran = await old_databases.perdure(folders, "doctor", "--repair")
+    assert (ran.status, "Another process uses" in ran.errors) == (1, True)
 
 
 async def test_a_database_without_its_log_is_beyond_repair_and_left_alone(

@@ -46,6 +46,7 @@ from tests.provider_faults.recording import NOTES
 TOGETHER: Final = 8
 PATIENCE_SECONDS: Final = 20
 FRAME_BYTES_MAX: Final = 64 * 1024
+QUIET_BYTES_MAX: Final = 2 * FRAME_BYTES_MAX
 FAULT, NEXT = "meet the fault", "go on"
 PARTS: Final = (events.TextStarted, events.ReasoningStarted, events.ToolInputStarted)
 PATIENT, HASTY = "patient", "hasty"
@@ -218,6 +219,7 @@ async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
                         first_byte_seconds_max=seconds,
                         idle_seconds_max=seconds,
                         frame_bytes_max=FRAME_BYTES_MAX,
+                        quiet_bytes_max=QUIET_BYTES_MAX,
                     ),
                 )
                 for name, seconds in ((PATIENT, PATIENCE_SECONDS), (HASTY, stall_seconds))

@@ -52,7 +52,7 @@ PLANTED_BUGS: Final = (
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
         promise="P1|P9",
-        first=20,
+        first=130,
     ),
     PlantedBug(
         name="an interrupt leaves what waits to be run",
@@ -68,7 +68,7 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a run appends without its fence",
-        symbol="runtime.turn.provider_turn:ProviderTurn._append",
+        symbol="runtime.turn.step_log:StepLog._append",
         edit=DropKeyword("append", "running"),
         promise="P8",
         first=9,
@@ -89,9 +89,21 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="a tool runs before its call is recorded",
-        symbol="runtime.turn.provider_turn:ProviderTurn._flush",
-        edit=ReplaceCall("_append", "group.create_task(CALL)"),
+        symbol="runtime.turn.step_log:StepLog._commit",
+        edit=ReplaceCall("_append", "asyncio.create_task(CALL)"),
         promise="P3|P4",
+    ),
+    PlantedBug(
+        name="facts that do not fit one transaction are dropped",
+        symbol="runtime.turn.step_log:StepLog._commit",
+        edit=Before("self._waiting = list(self._store.first_piece(self._waiting))"),
+        promise="P2",
+    ),
+    PlantedBug(
+        name="the end of a step overtakes facts that wait",
+        symbol="runtime.turn.step_log:StepLog.add",
+        edit=Instead("self._waiting[:0] = facts"),
+        promise="P2",
     ),
     PlantedBug(
         name="a reader's cursor is one behind",
@@ -171,7 +183,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
-        first=26,
+        first=105,
     ),
     PlantedBug(
         name="the end of a task is never told",
@@ -188,6 +200,12 @@ PLANTED_BUGS: Final = (
         first=57,
     ),
     PlantedBug(
+        name="an answer for which no memory is left leaves its step open",
+        symbol="runtime.turn.provider_turn:ProviderTurn._settle_step",
+        edit=Before("if reason == TURN_OUT_OF_MEMORY:\n    return"),
+        promise="P4",
+    ),
+    PlantedBug(
         name="a revised prompt still says what it said",
         symbol="store.tables.inbox_table:_revise",
         edit=Before(
@@ -195,5 +213,13 @@ PLANTED_BUGS: Final = (
             '((prompt_seq,),) = await tx.fetch(sql, {"id": event.message_id})'
         ),
         promise="P1",
+    ),
+    PlantedBug(
+        name="what cannot be looked at counts as gone",
+        symbol="host.files.cached_files:_status",
+        edit=Instead(
+            "try:\n    return os.stat(path)\nexcept (OSError, ValueError):\n    return None"
+        ),
+        promise="S44",
     ),
 )

@@ -22,6 +22,7 @@ from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteTransaction
 from perdure.store.database.sqlite_connection import Connection
 from perdure.store.log import projector
+from tests.harness.checkers.grammar import LogGrammar
 from tests.harness.checkers.ledger import PROJECTIONS, Ledger, LoggedEvent
 from tests.harness.simulation.run_sync import never_waiting
 
@@ -50,6 +51,7 @@ class Known:
     id: SessionID
     log: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
     messages: dict[MessageID, Seq] = field(default_factory=dict[MessageID, Seq])
+    grammar: LogGrammar = field(default_factory=LogGrammar)
     reverting: bool = False
     """A revert is staged."""
     left: bool = False
@@ -149,6 +151,8 @@ class Expectations:
             known = self.sessions.setdefault(item.session_id, Known(item.session_id))
             assert item.seq == len(known.log), f"{item.session_id} has {item.seq} out of order"
             known.log.append(item)
+            faults = list(known.grammar.read(item.seq, item.event))
+            assert not faults, f"{item.session_id}: {faults}"
             self._take_in(known, item)
             never_waiting(projector.project(self._tx, item.session_id, item.seq, [item.event]))
             touched.add(item.session_id)

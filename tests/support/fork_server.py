@@ -82,6 +82,11 @@ class ForkServer:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """The process that forks: what is changed of its limits holds for those that it starts."""
+        return self._process.pid
+
     def start(
         self,
         arguments: Sequence[str],

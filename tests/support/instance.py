@@ -1,14 +1,18 @@
 """A whole server inside the test's process: the real runtime on real files behind a real port."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 
 from perdure.core import limits
 from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.schema.ids import SessionID
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
+from tests.harness.checkers.grammar import LogGrammar
+from tests.harness.checkers.ledger import Ledger
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.project import ProjectFolders
 
@@ -39,7 +43,7 @@ async def running(
     )
     port = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
-    async with _runtime(folders) as runtime, asyncio.TaskGroup() as group:
+    async with _checked_logs(folders), _runtime(folders) as runtime, asyncio.TaskGroup() as group:
         group.create_task(serve(runtime, settings, ready=port.set_result, stop=stop))
         async with asyncio.timeout(PATIENCE_SECONDS):
             api = Api(await port)
@@ -47,6 +51,23 @@ async def running(
             yield Instance(api=api, folders=folders, runtime=runtime, stop=stop)
         finally:
             stop.set()
+
+
+@asynccontextmanager
+async def _checked_logs(folders: ProjectFolders) -> AsyncGenerator[None]:
+    """When the test has passed: every log is in order, and the server left nothing open."""
+    yield
+    if not folders.database.exists():
+        return
+    with closing(Ledger(str(folders.database))) as ledger:
+        logs: dict[SessionID, LogGrammar] = defaultdict(LogGrammar)
+        for item in ledger.new_events():
+            faults = list(logs[item.session_id].read(item.seq, item.event))
+            assert not faults, f"{item.session_id}: {faults}"
+        # A call that waits for a person goes on waiting, in the next server.
+        waiting = {row.request.session_id for row in ledger.pending()}
+    for session_id, log in logs.items():
+        assert session_id in waiting or list(log.unfinished()) == [], session_id
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ import asyncio
 import re
 import select
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -39,6 +39,16 @@ class ServerProcess:
         """Kill with SIGKILL: no handler runs, no buffer is written."""
         self._child.signal(signal.SIGKILL)
         assert await self._ended() == -signal.SIGKILL
+
+    @contextmanager
+    def suspended(self) -> Generator[None]:
+        """Stop it with SIGSTOP for a while: it lives, and does nothing."""
+        self._child.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            if not self._child.has_ended:
+                self._child.signal(signal.SIGCONT)
 
     async def stop(self) -> None:
         """Stop with SIGTERM; does nothing if the process has ended."""

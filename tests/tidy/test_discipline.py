@@ -23,10 +23,11 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "runtime/compaction/": "a failing summary model must not end the turn",
     "runtime/coordination/": "a defect ends one drain, not the process",
     "runtime/plugins/": "a plugin that raises is left out, and reported",
-    "runtime/turn/": "an exception of a tool becomes a failed call",
+    "runtime/turn/": "what a tool raises becomes a failed call, and a lost fact a failed step",
     "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
+    "cli/follow.py": "of two views of a run, the first that sees its end ends the other",
     "client/": "a blocking scope stays open between two calls, until its loop is closed",
     "host/process/": "a child must be ended even if its caller is cancelled",
     "runtime/coordination/": "a drain outlives the request that woke it",
@@ -48,6 +49,18 @@ IMPORTS_LATE: Final[Mapping[str, str]] = {
     "runtime/plugins/": "the metadata of packages is read only if one offers plugins",
     "server/": "terminals and the contract's description are loaded on first use",
 }
+LOOKS_CAREFULLY: Final = tuple(
+    f"location/{package}/" for package in ("agents", "config", "context", "project", "skills")
+)
+LOOKS_HASTILY: Final = {
+    "location/skills/cache.py": "a copy that cannot be looked at is fetched again",
+}
+HASTY_LOOKS: Final = frozenset(
+    {
+        *(f"os.path.{name}" for name in ("exists", "lexists", "isfile", "isdir")),
+        *("os.access", "glob.glob", "glob.iglob", "os.walk"),
+    }
+)
 SUPPRESSION: Final = re.compile(r"type:\s*ignore|\bnoqa\b|pragma:\s*no cover|pyright:\s*ignore")
 
 
@@ -57,6 +70,11 @@ def test_only_named_packages_catch_every_exception() -> None:
 
 def test_only_named_packages_start_tasks_outside_a_group() -> None:
     assert [each for each in bare_tasks() if not each.startswith(tuple(STARTS_TASKS))] == []
+
+
+def test_what_models_are_told_of_is_looked_at_with_cached_files() -> None:
+    """Other ways of looking take a path that cannot be looked at for one that is absent."""
+    assert hasty_looks() == []
 
 
 def test_imports_inside_functions_have_a_reason() -> None:
@@ -104,6 +122,16 @@ def bare_tasks() -> list[str]:
         for module in source_tree.modules()
         for node in module.nodes
         if starts_bare_task(node)
+    ]
+
+
+def hasty_looks() -> list[str]:
+    return [
+        f"{module.at(node)}: {ast.unparse(node)}"
+        for module in source_tree.modules()
+        if module.name.startswith(LOOKS_CAREFULLY) and module.name not in LOOKS_HASTILY
+        for node in module.nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in HASTY_LOOKS
     ]
 
 

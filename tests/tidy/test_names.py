@@ -23,7 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock ownership peer process progress runner spawn startup sync wake
+        lazy lock loop offload orphan ownership peer process progress record runner spawn startup
+        sync wake watchdog watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut end
@@ -36,13 +37,13 @@ WORDS: Final[Mapping[str, str]] = {
         rs256 secrets signature vertex
     """,
     "HTTP": """
-        access address asgi auth binding body connection cursor endpoint exchange frame group
-        guard handler header http loopback media openapi operation pager proxy query reconnect
-        remote response result route routing socket sse stream transport uri web webfetch websearch
-        websocket
+        acceptor access address asgi auth binding body connection cursor endpoint exchange frame
+        group guard handler head header http loopback media openapi operation pager proxy query
+        reconnect remote response result route routing socket sse stream transport uri web webfetch
+        websearch websocket
     """,
     "operating system and shell": """
-        bash clock directory filesystem fs git health input kind log metrics parent piped
+        bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
         post repository scan search shell storage telemetry tree workspace wrapper
     """,
     "programming": """
@@ -53,11 +54,11 @@ WORDS: Final[Mapping[str, str]] = {
     "storage": """
         atomic cache cached checks committer config configured confined data database
         deletion document download encoded encoding entry legacy line manifest mark
-        migration mutation origin projector redaction restorable row scalar sqlite table
+        migration mutation origin page projector redaction restorable row scalar size sqlite table
     """,
     "text formats": """
-        decoding exact format front fuzzy glob grammar grep html image json jsonc markdown
-        matter mime parser patch pattern ring script substitution tag text token wildcard
+        decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc
+        markdown matter mime parser patch pattern ring script substitution tag text token wildcard
         word xml yaml
     """,
 }

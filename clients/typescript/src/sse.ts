@@ -4,6 +4,12 @@
 
 import { ClientError } from "./errors.js"
 
+/** The data of one event; `name` is empty unless the server named it. */
+export interface ServerEvent {
+  readonly name: string
+  readonly data: string
+}
+
 export class EventReader {
   // Bytes may be cut inside a character, and lines anywhere.
   readonly #decoder = new TextDecoder("utf-8", { fatal: true })
@@ -11,6 +17,7 @@ export class EventReader {
   /** The begin of a line in pieces, so that a long one costs no more than its length. */
   #line: string[] = []
   #lineSize = 0
+  #name = ""
   #data: string[] = []
   #dataSize = 0
   /** A CR ended the last line; an LF right after it belongs to it. */
@@ -20,8 +27,8 @@ export class EventReader {
     this.#charsMax = charsMax
   }
 
-  /** The data of every event that `chunk` completes. */
-  *feed(chunk: Uint8Array): Generator<string, void, void> {
+  /** Every event that `chunk` completes. */
+  *feed(chunk: Uint8Array): Generator<ServerEvent, void, void> {
     const text = this.#decoded(chunk)
     let from = this.#afterReturn && text.startsWith("\n") ? 1 : 0
     if (text !== "") this.#afterReturn = text.endsWith("\r")
@@ -30,10 +37,10 @@ export class EventReader {
     for (let end = ends.exec(text); end !== null; end = ends.exec(text)) {
       this.#line.push(text.slice(from, end.index))
       from = ends.lastIndex
-      const data = this.#ended(this.#line.join(""))
+      const event = this.#ended(this.#line.join(""))
       this.#line = []
       this.#lineSize = 0
-      if (data !== undefined) yield data
+      if (event !== undefined) yield event
     }
     this.#keep(text.slice(from))
   }
@@ -53,21 +60,25 @@ export class EventReader {
     this.#check()
   }
 
-  #ended(line: string): string | undefined {
+  #ended(line: string): ServerEvent | undefined {
     if (line !== "") {
       this.#field(line)
       return undefined
     }
+    const name = this.#name
     const data = this.#data
+    this.#name = ""
     this.#data = []
     this.#dataSize = 0
-    return data.length === 0 ? undefined : data.join("\n")
+    return data.length === 0 ? undefined : { name, data: data.join("\n") }
   }
 
   #field(line: string): void {
     const colon = line.indexOf(":")
-    if ((colon === -1 ? line : line.slice(0, colon)) !== "data") return
+    const field = colon === -1 ? line : line.slice(0, colon)
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)
+    if (field === "event") this.#name = value
+    if (field !== "data") return
     this.#data.push(value)
     this.#dataSize += value.length
     this.#lineSize = 0

@@ -22,11 +22,14 @@ import {
   unexpected,
 } from "./answers.js"
 import { Exchange } from "./exchange.js"
+import type { SessionReplayed, SessionReplayedEvent } from "./generated/types.js"
 import { EventReader } from "./sse.js"
 
 const ANSWER_MILLIS_MAX = 60_000
 /** The server sends something every fifteen seconds; four times that is a dead connection. */
 const SILENCE_MILLIS_MAX = 60_000
+/** The name of the event that ends the replay of a durable stream. */
+const REPLAYED = "session.replayed"
 const EVENT_CHARS_MAX = 128 * 1024 * 1024
 
 export interface ClientOptions {
@@ -47,6 +50,8 @@ export interface CallOptions {
   readonly timeout?: number
   /** Called when a stream is answered, before its first event. */
   readonly opened?: () => void
+  /** Called when a durable stream has told all that was stored; what follows is new. */
+  readonly replayed?: (replayed: SessionReplayed) => void
 }
 
 export type Query = { readonly [name: string]: string | number | undefined }
@@ -119,8 +124,10 @@ export class Wire {
   /** Events as they come. The first step makes the request; leaving the iteration closes it. */
   async *stream<T>(path: string, call: Call, options: CallOptions): AsyncGenerator<T, void, void> {
     const exchange = new Exchange(options.signal, options.timeout ?? SILENCE_MILLIS_MAX)
+    const marked = options.replayed === undefined ? {} : { replayed: "true" }
+    const asked = { ...call, query: { ...call.query, ...marked } }
     try {
-      const response = await exchange.wait(() => this.#send("GET", path, call, options, exchange))
+      const response = await exchange.wait(() => this.#send("GET", path, asked, options, exchange))
       if (response.status !== 200) {
         throw failure(await exchange.wait(() => response.arrayBuffer()), response.status)
       }
@@ -131,9 +138,11 @@ export class Wire {
       while (chunks !== undefined) {
         const { done, value } = await exchange.wait(() => chunks.read())
         if (done) return
-        for (const data of events.feed(value)) {
+        for (const { name, data } of events.feed(value)) {
           options.signal?.throwIfAborted()
-          yield parsed(data) as T
+          const event: unknown = parsed(data)
+          if (name !== REPLAYED) yield event as T
+          else options.replayed?.((event as SessionReplayedEvent).data)
         }
       }
     } finally {

@@ -1,15 +1,17 @@
 """Sends one prompt and follows the live stream until the work that it started has ended.
 
 The live stream carries text fragments, permission requests, questions and durable events in one
-order. The caller decides how permission requests and questions are answered. All printing goes
+order, of one process. If another process runs the prompt, its work is shown from the log once it
+has ended. The caller decides how permission requests and questions are answered. All printing goes
 through the given Output.
 
 Invariant: following ends when the Session becomes idle, fails, or the stream is lost.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import cast
+from typing import Final, cast
 
 from perdure.cli import terminal
 from perdure.cli.output import Output
@@ -17,6 +19,9 @@ from perdure.cli.problem import FAILED_STATUS, Problem
 from perdure.client import DeclaredError, WireClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
+
+_LOOK_SECONDS: Final = 0.1
+_LOOKS_MAX: Final = 50
 
 Answer = Callable[[JsonObject, WireClient], Awaitable[None]]
 """Answers the permission request or the question that the event announces."""
@@ -39,13 +44,31 @@ async def follow(target: FollowTarget, text: str) -> int:
         # The first event confirms the subscription, so no event of this prompt is missed.
         await anext(events, None)
         receipt = await client.sessions.prompt(session_id, text=text)
-        progress = _Progress(target, receipt["id"])
-        async for event in events:
-            received = cast("JsonObject", event)
-            if _session_id(received) == session_id and await progress.handle(received):
-                target.output.finish()
-                return FAILED_STATUS if progress.failed else 0
-    target.output.finish()
+        progress = _Progress(target, receipt["id"], receipt["admittedSeq"])
+        views = (
+            asyncio.create_task(_follow_live(progress, events, session_id)),
+            asyncio.create_task(progress.watch_other_process()),
+        )
+        try:
+            ended, _ = await asyncio.wait(views, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for view in views:
+                view.cancel()
+            await asyncio.gather(*views, return_exceptions=True)
+            target.output.finish()
+    for view in ended:
+        # Raises what ended it.
+        view.result()
+    return FAILED_STATUS if progress.failed else 0
+
+
+async def _follow_live(
+    progress: "_Progress", events: AsyncGenerator[object], session_id: str
+) -> None:
+    async for event in events:
+        received = cast("JsonObject", event)
+        if _session_id(received) == session_id and await progress.handle(received):
+            return
     raise Problem(
         f"the event stream of {session_id} was lost before the work ended;"
         f" `perdure export {session_id}` prints what is stored"
@@ -55,10 +78,13 @@ async def follow(target: FollowTarget, text: str) -> int:
 class _Progress:
     """Tracks whether the prompt was promoted and whether a step failed."""
 
-    def __init__(self, target: FollowTarget, prompt_id: str) -> None:
+    def __init__(self, target: FollowTarget, prompt_id: str, admitted: int) -> None:
         self._target = target
         self._prompt_id = prompt_id
+        self._admitted = admitted
         self._promoted = False
+        self._idle_here = asyncio.Event()
+        """Set when the Session was idle here before the prompt was promoted."""
         self.failed = False
 
     async def handle(self, event: JsonObject) -> bool:
@@ -77,29 +103,59 @@ class _Progress:
                 self._target.output.finish()
                 await self._target.answer_question(event, self._target.client)
             case "session.status":
-                return await self._is_ended(data["status"])
+                return self._is_ended(data["status"])
             case _:
                 pass
         return False
 
-    async def _is_ended(self, status: JsonObject) -> bool:
+    async def watch_other_process(self) -> None:
+        """Return when another process has run the prompt, and its work is shown.
+
+        Raises Problem if no process is going to run it.
+        """
+        await self._idle_here.wait()
+        sessions, session_id = self._target.client.sessions, self._target.session_id
+        looks = 0
+        while looks < _LOOKS_MAX:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self._promoted or session_id in await sessions.active():
+                looks = 0
+            elif await self._is_in_history():
+                await self._show_log()
+                return
+            else:
+                # The process that had it may have left, and the next has yet to take it over.
+                looks += 1
+        raise Problem(
+            f"the prompt is stored in {session_id} but no process runs it: it was interrupted;"
+            f" `perdure export {session_id}` shows its state"
+        )
+
+    def _is_ended(self, status: JsonObject) -> bool:
         if status["type"] == "running":
             return False
         if status["type"] == "failed":
             reason = terminal.one_line(status.get("message", "no reason was given"))
             raise Problem(f"{self._target.session_id} failed: {reason}")
-        # An idle status that arrives before our prompt is promoted belongs to earlier work.
-        if not self._promoted and not await self._is_in_history():
-            raise Problem(
-                f"the prompt is stored in {self._target.session_id} but does not run in this"
-                " process: it was interrupted, or another process owns the Session and will run"
-                f" it; `perdure export {self._target.session_id}` shows its state"
-            )
+        if not self._promoted:
+            # The end of earlier work, or another process has the Session.
+            self._idle_here.set()
         return self._promoted
+
+    async def _show_log(self) -> None:
+        """Show what another process has done, as it is stored."""
+        seen, has_more = self._admitted, True
+        while has_more:
+            page = await self._target.client.sessions.history(self._target.session_id, after=seen)
+            for event in page.items:
+                received = cast("JsonObject", event)
+                seen = received["durable"]["seq"]
+                self.failed = self.failed or received["type"] == "session.next.step.failed"
+                self._target.output.show(received)
+            has_more = page.has_more
 
     async def _is_in_history(self) -> bool:
         sessions = self._target.client.sessions
-        await sessions.wait(self._target.session_id)
         try:
             await sessions.message(self._target.session_id, self._prompt_id)
         except DeclaredError as error:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from perdure.cli import terminal
+from perdure.cli.log_limit import LineLimit
 from perdure.host import log_context
 from perdure.schema import redaction
 
@@ -29,6 +30,7 @@ def configure(*, form: str = "text", level: str = "info", secrets: Iterable[str]
     known = frozenset(secret for secret in secrets if len(secret) >= _SECRET_CHARS_MIN)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter(known) if form == "json" else TextFormatter(known))
+    handler.addFilter(LineLimit())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 

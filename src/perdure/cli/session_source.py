@@ -12,8 +12,9 @@ from perdure.cli import remote
 from perdure.cli.problem import Problem
 from perdure.cli.remote_source import RemoteSource
 from perdure.core import limits
+from perdure.host import data_directory
 from perdure.host.clock import SystemClock
-from perdure.host.data_directory import DATABASE_NAME
+from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import SingleProcess
@@ -107,7 +108,8 @@ def _open_database(data_dir: str) -> SqliteDatabase:
             f"there are no Sessions: {data_dir} holds no database yet; `perdure run` creates it"
         )
     try:
+        data_directory.require_database(path)
         migrate.migrate(path)
         return SqliteDatabase(path)
-    except DatabaseError as error:
+    except (DataDirectoryError, DatabaseError) as error:
         raise Problem(str(error)) from error

@@ -86,10 +86,13 @@ def print_note(text: str) -> None:
 
 
 class LogFormatter(logging.Formatter):
-    """Cleans log lines, which quote files, providers and requests."""
+    """Cleans log lines, which quote files, providers and requests; removes secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return clean(super().format(record))
+        # Imported late: a command that logs nothing does not need it.
+        from perdure.schema import redaction
+
+        return clean(redaction.redact(super().format(record)))
 
 
 def clean_warnings() -> None:

@@ -91,7 +91,7 @@ def resume_events(
     given = options or CallOptions()
 
     def opens(after: int | None, opened: Callable[[], None]) -> AsyncGenerator[DurableEvent]:
-        options = CallOptions(headers=given.headers, opened=opened)
+        options = CallOptions(headers=given.headers, opened=opened, replayed=given.replayed)
         return client.sessions.events(session_id, after=after, options=options)
 
     return resume(opens, lambda event: event.durable.seq, after=after, notify=reconnected)

@@ -57,7 +57,7 @@ def resume_wire_events(
     def opens(
         after: int | None, opened: Callable[[], None]
     ) -> "AsyncGenerator[types.DurableEvent]":
-        options = CallOptions(headers=given.headers, opened=opened)
+        options = CallOptions(headers=given.headers, opened=opened, replayed=given.replayed)
         return client.sessions.events(session_id, after=after, options=options)
 
     return resume(opens, lambda event: event["durable"]["seq"], after=after, notify=reconnected)

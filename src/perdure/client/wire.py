@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from perdure.client.errors import ClientError
 from perdure.client.pages import History, data_of, history_of, items_of, page_of
 from perdure.client.responses import (
     EVENT_STREAM,
@@ -33,9 +34,14 @@ from perdure.schema.value import Confidential
 if TYPE_CHECKING:
     import httpx2
 
+    from perdure.schema.live_event import SessionReplayed
+
 _ANSWER_SECONDS_MAX: Final = 60
 _SILENCE_SECONDS_MAX: Final = 60
 """The server sends something every fifteen seconds; four times that is a dead connection."""
+
+_REPLAYED: Final = b"session.replayed"
+"""The name of the event that ends the replay of a durable stream."""
 
 Query = Mapping[str, str | int | None]
 AnyTransport = Union["httpx2.AsyncBaseTransport", Transport]
@@ -48,6 +54,8 @@ class CallOptions(Confidential, kw_only=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     opened: Callable[[], None] | None = None
     """Called when a stream is answered, before its first event."""
+    replayed: "Callable[[SessionReplayed], None] | None" = None
+    """Called when a durable stream has told all that was stored; what follows is new."""
 
 
 class Call(TypedDict, total=False):
@@ -139,8 +147,10 @@ class Wire:
 
     async def frames(self, path: str, **call: Unpack[Call]) -> AsyncGenerator[bytes]:
         """The data of each event, not decoded yet."""
-        outgoing = self._outgoing("GET", path, call, seconds_max=_SILENCE_SECONDS_MAX)
         options = call.get("options")
+        if options is not None and options.replayed is not None:
+            call["query"] = {**call.get("query", {}), "replayed": "true"}
+        outgoing = self._outgoing("GET", path, call, seconds_max=_SILENCE_SECONDS_MAX)
         incoming = await self._transport.send(outgoing)
         try:
             if incoming.status != 200:
@@ -149,7 +159,10 @@ class Wire:
             if options is not None and options.opened is not None:
                 options.opened()
             async for frame in frames(incoming):
-                yield frame.data
+                if frame.event != _REPLAYED:
+                    yield frame.data
+                elif options is not None and options.replayed is not None:
+                    options.replayed(_replayed(frame.data))
         finally:
             await incoming.aclose()
 
@@ -187,6 +200,16 @@ class Wire:
             body=None if body is None else codec.encode(_present(body)),
             silence_seconds_max=seconds_max,
         )
+
+
+def _replayed(data: bytes) -> "SessionReplayed":
+    # Few callers ask for it, and the events are many modules.
+    from perdure.schema.live_event import SessionReplayed
+
+    try:
+        return codec.convert(SessionReplayed, decoded_object(data)["data"])
+    except (KeyError, msgspec.ValidationError) as error:
+        raise ClientError("malformed-response", f"The answer does not fit: {error}") from error
 
 
 def _target(path: str, query: Query) -> str:

@@ -94,6 +94,8 @@ class HostOptions(TypedDict, total=False):
     """Whether to look for model servers on this machine."""
     resumes: bool
     """Whether to run the work that earlier processes left waiting; True by default."""
+    finishes: bool
+    """Whether leaving the scope first waits for what runs, for a while; False by default."""
     installed_plugins: bool
     """Whether to add the plugins that installed packages offer, as a server does."""
     telemetry: Telemetry | None
@@ -142,7 +144,7 @@ class HostScope(Generic[C]):
     async def __aenter__(self) -> C:
         settings = self._settings
         async with AsyncExitStack() as stack:
-            data_directory.prepare(settings.data_dir)
+            data_directory.prepare_directory(settings.data_dir)
             key = secrets.load_cursor_key(settings.data_dir)
             runtime = await stack.enter_async_context(self._open_runtime(settings))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
@@ -174,6 +176,7 @@ def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
         providers=_providers(options.get("models", {})),
         local_models=options.get("local_models", False),
         resumes=options.get("resumes", True),
+        finishes=options.get("finishes", False),
         installed_plugins=options.get("installed_plugins", False),
         telemetry=options.get("telemetry"),
     )

@@ -10,6 +10,8 @@ from typing import Final
 from perdure.core.files.paths import is_within
 
 DATABASE_NAME: Final = "perdure.db"
+PROCESSES_NAME: Final = "processes"
+"""The folder with the locks of processes; each makes it once it has found the database complete."""
 
 # Locks and shared memory are unreliable on these.
 _NETWORK_FILESYSTEMS: Final = frozenset(
@@ -22,7 +24,13 @@ class DataDirectoryError(Exception):
 
 
 def prepare(directory: str) -> str:
-    """Create the directory if needed, private to the user; returns the path of its database."""
+    """Prepare the directory and its database file; returns the path of that file."""
+    prepare_directory(directory)
+    return _private_file(os.path.join(directory, DATABASE_NAME))
+
+
+def prepare_directory(directory: str) -> None:
+    """Create the directory if needed, private to the user."""
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         _make_private(directory)
@@ -33,7 +41,31 @@ def prepare(directory: str) -> str:
         ) from error
     _require_writable(directory)
     require_local(directory, _mounts())
-    return _private_file(os.path.join(directory, DATABASE_NAME))
+    require_database(os.path.join(directory, DATABASE_NAME))
+
+
+def require_database(path: str) -> None:
+    """Refuse a database that was lost: SQLite would take an empty file for a new database.
+
+    A log beside it holds what was stored last, and would be deleted. A missing database without a
+    log is a new one, even in a used directory: people delete it to begin anew.
+    """
+    # In this order: another process may be creating all of them at this moment, the file first.
+    was_used = os.path.isdir(os.path.join(os.path.dirname(path), PROCESSES_NAME))
+    log, size = _size(f"{path}-wal"), _size(path)
+    if size:
+        return
+    if log:
+        raise DataDirectoryError(
+            f"{path} is {'missing' if size is None else 'empty'}, but its log {path}-wal holds"
+            f" {log} bytes that were stored and would be lost. Put the database back, or restore"
+            " both files from a backup. To begin anew, move the log away."
+        )
+    if was_used and size == 0:
+        raise DataDirectoryError(
+            f"{path} is empty, although its directory was used before: what was stored there is"
+            " gone. Restore the file from a backup. To begin anew, delete it."
+        )
 
 
 def require_local(directory: str, mounts: list[tuple[str, str]]) -> None:
@@ -89,6 +121,18 @@ def _private_file(path: str) -> str:
             f"Cannot write {path}: {error.strerror}. Check its owner and permissions."
         ) from error
     return path
+
+
+def _size(path: str) -> int | None:
+    """The size of a file; None when it does not exist."""
+    try:
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DataDirectoryError(
+            f"Cannot look at {path}: {error.strerror}. Check its owner and permissions."
+        ) from error
 
 
 def _mounts() -> list[tuple[str, str]]:

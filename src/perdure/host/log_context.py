@@ -1,6 +1,6 @@
-"""The Session of the current task, for log lines.
+"""The Session of the current task, for log lines and the records of child processes.
 
-Set where a run begins; tasks that the run starts inherit it. Only logging reads it.
+Set where a run begins; tasks that the run starts inherit it.
 """
 
 from contextvars import ContextVar

@@ -2,6 +2,8 @@
 
 from typing import Final, Literal
 
+from perdure.schema import redaction
+
 Reason = Literal[
     "overflow",
     "rate-limit",
@@ -35,6 +37,8 @@ class LLMError(Exception):
         status: int | None = None,
         retry_after_ms: int | None = None,
     ) -> None:
+        # A message may quote a configuration or what a provider answered.
+        message = redaction.redact(message)
         super().__init__(message)
         self.reason: Reason = reason
         self.message = message

@@ -5,6 +5,7 @@ them, and the project's identity is resolved on demand. When the configuration c
 Location is built; turns that hold the old one keep it, and pending requests stay pending.
 """
 
+import logging
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -62,6 +63,8 @@ from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
 from perdure.tools.builtin.task import TaskAgents
 
+logger = logging.getLogger(__name__)
+
 
 class SharedServices(Value, kw_only=True):
     """The services that all Locations of the process share."""
@@ -103,7 +106,7 @@ class SharedServices(Value, kw_only=True):
 
 
 def open_location(ref: LocationRef, shared: SharedServices) -> Location:
-    """Build the Location of an existing directory."""
+    """Build the Location of an existing directory. Raises OSError."""
     root = project.find_root(ref.directory)
     settings = shared.configuration.load(ref.directory, root=root)
     pending_store = shared.pending_store(ref)
@@ -130,8 +133,20 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
 
 
 def refresh_location(location: Location, shared: SharedServices) -> Location:
-    """The Location under the current configuration; the same object when nothing changed."""
-    ref, root = location.ref, project.find_root(location.ref.directory)
+    """The Location under the current configuration; the same object when nothing changed.
+
+    It also stays the same while the directories of its configuration cannot be looked at.
+    """
+    try:
+        return _refresh(location, shared)
+    except OSError as error:
+        logger.warning("%s is used as it was: %s", location.ref.directory, error)
+        return location
+
+
+def _refresh(location: Location, shared: SharedServices) -> Location:
+    ref = location.ref
+    root = project.find_root(ref.directory, last_known=location.root)
     # The root changes when a repository is created or removed; then other documents apply.
     before = location.settings if root == location.root else None
     settings = shared.configuration.load(ref.directory, root=root, before=before)
@@ -230,8 +245,8 @@ def _contribute(location: Location, shared: SharedServices) -> None:
         clock=shared.clock,
         timezone=settings.timezone,
     )
-    context.contribute("core/builtins", builtins)
-    context.contribute("core/instructions", location.instructions.observe)
+    context.contribute("core/builtins", builtins, immediate=True)
+    context.contribute("core/instructions", location.instructions.observe, immediate=True)
     if settings.instructions:
         configured = ConfiguredInstructions(
             settings.instructions,

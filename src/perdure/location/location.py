@@ -4,6 +4,8 @@
 ones.
 """
 
+from typing import Final
+
 from perdure.core.context import system_context
 from perdure.core.context.system_context import Observation
 from perdure.core.request.tool_output import OutputLimits
@@ -13,7 +15,7 @@ from perdure.location.agents.agents import Agents
 from perdure.location.agents.commands import Commands
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.location.approval.questions import LocationQuestions
-from perdure.location.context import built_in
+from perdure.location.context import built_in, configured_instructions, instructions
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import ContextRegistry, Subject
 from perdure.location.models.catalog import Catalog
@@ -71,13 +73,18 @@ class Location(Value, kw_only=True):
     async def observe(self, subject: Subject) -> Observation:
         """Observe all Context Sources at a boundary: the Location's, then those of the turn."""
         listed_before = context_source.KEY in subject.admitted
-        return system_context.combine(
+        observation = system_context.combine(
             await self.context.observe(subject),
             context_source.observe(self.skills, subject.agent, listed_before=listed_before),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),
             built_in.observe_model(subject),
         )
+        if self.projects.is_unreadable(self.ref.directory):
+            return _withhold(observation, subject, _SOURCES_OF_PROJECT)
+        if any(document.unread for document in self.settings.documents):
+            return _withhold(observation, subject, _SOURCES_OF_CONFIGURATION)
+        return observation
 
     def close(self) -> None:
         """Decline pending requests, withdraw the tools, and end terminals and language servers."""
@@ -86,3 +93,30 @@ class Location(Value, kw_only=True):
         self.tools.close()
         self.terminals.close()
         self.language_servers.close()
+
+
+_SOURCES_OF_CONFIGURATION: Final = frozenset(
+    {
+        configured_instructions.CONFIGURED.key,
+        context_source.KEY,
+        references.KEY,
+        subagents.KEY,
+    }
+)
+"""Sources that depend on what documents of the configuration say."""
+_SOURCES_OF_PROJECT: Final = _SOURCES_OF_CONFIGURATION | {
+    built_in.ENVIRONMENT.key,
+    instructions.INSTRUCTIONS.key,
+}
+"""Sources that depend on where the root of the project is."""
+
+
+def _withhold(observation: Observation, subject: Subject, keys: frozenset[str]) -> Observation:
+    """While what sources depend on cannot be looked at, nothing new is told.
+
+    A first turn need not wait for the disk: it is told what can be seen.
+    """
+    if not subject.admitted:
+        return observation
+    others = (observed for observed in observation if observed.key not in keys)
+    return (*others, *map(system_context.unavailable, sorted(keys)))

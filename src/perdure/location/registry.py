@@ -164,7 +164,11 @@ def _normalize(ref: LocationRef) -> LocationRef:
 
 def _open_checked(ref: LocationRef, shared: SharedServices) -> Location:
     _check(ref.directory)
-    return factory.open_location(ref, shared)
+    try:
+        return factory.open_location(ref, shared)
+    except OSError as error:
+        display = repr(ref.directory[:_SHOWN_CHARS_MAX])
+        raise _refused(f"{display} cannot be opened: {error}") from error
 
 
 def _check(directory: str) -> None:

@@ -29,6 +29,10 @@ class TransportError(Exception):
     """The connection failed or broke, or the answer is not HTTP."""
 
 
+class UnreadableAnswerError(TransportError):
+    """The answer came and cannot be read; sending the request again would bring the same."""
+
+
 class HttpTransport(Protocol):
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpResponse]:
         """Send `request`. Entering waits for the response headers; leaving closes the body.

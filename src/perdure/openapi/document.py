@@ -12,6 +12,7 @@ import msgspec
 from perdure.openapi.contract import Contract, EventKind, Failure, Operation, Outcome
 from perdure.schema.codec import JsonObject, JsonValue, Payload
 from perdure.schema.ids import SuppliedSessionID
+from perdure.schema.live_event import SessionReplayed
 from perdure.schema.location import LocationInfo, LocationRef
 
 _REF: Final = "#/components/schemas/{name}"
@@ -69,6 +70,11 @@ class _Schemas:
     def durable_event(self) -> JsonObject:
         """The schema of any durable event."""
         return {"oneOf": [self._event(kind) for kind in self._events if kind.durable]}
+
+    def followed_event(self) -> JsonObject:
+        """The schema of any event in a durable stream, the end of its replay included."""
+        told = (kind for kind in self._events if kind.durable or kind.data is SessionReplayed)
+        return {"oneOf": [self._event(kind) for kind in told]}
 
     def live_event(self) -> JsonObject:
         """The schema of any event in the live stream: fragments, lifecycle, and durable events."""
@@ -173,6 +179,8 @@ def _success(success: Outcome, schemas: _Schemas) -> JsonObject:
 def _item(success: Outcome, schemas: _Schemas) -> JsonObject:
     if success.kind == "live_stream":
         return schemas.live_event()
+    if success.kind == "durable_stream":
+        return schemas.followed_event()
     if success.kind in _OF_EVENTS:
         return schemas.durable_event()
     return {} if success.decoded is None else schemas.schema_of(success.decoded)

@@ -43,9 +43,9 @@ class Database(Protocol):
 
         Jobs run one after the other; waiting ones may share a commit. A job that raises is rolled
         back alone. A job may run again from its start after a rollback, so it must change nothing
-        but its transaction. Cancelling the caller does not undo an accepted job. `committed` is
-        called with the result right after the commit, in commit order, even if the caller is gone;
-        it must neither raise nor wait.
+        but its transaction. A caller that is cancelled meanwhile learns of it when the outcome is
+        known; a failure takes precedence. `committed` is called with the result right after the
+        commit, in commit order; it must neither raise nor wait.
         """
         ...
 
@@ -57,6 +57,20 @@ class Database(Protocol):
         """Whether another process has committed since the last call."""
         ...
 
+    async def empty_log(self) -> bool:
+        """Remove what is in the write-ahead log, deleted rows included; whether that was possible.
+
+        It is not while another process is in the middle of reading or writing.
+        """
+        ...
+
+    async def check_file(self) -> None:
+        """Raise DatabaseError if a later start would not find what was committed here.
+
+        Every write is checked before it returns; this is for answers that need no write.
+        """
+        ...
+
 
 class Processes(Protocol):
     """Which processes that share this store are alive. A killed one is gone at once."""
@@ -66,4 +80,15 @@ class Processes(Protocol):
     def alive(self, process: str) -> bool: ...
     def others(self) -> frozenset[str]:
         """The other processes that are alive."""
+        ...
+
+    def beat(self) -> None:
+        """Show the others that this process runs, and look which of them do. Once a second."""
+        ...
+
+    def silent(self) -> Mapping[str, str]:
+        """The others that are alive and do not beat, with words by which a person finds each.
+
+        One may be stopped, or its event loop stands. It may go on at any time.
+        """
         ...

@@ -13,6 +13,7 @@ from perdure.schema.errors import (
     ForbiddenError,
     InvalidRequestError,
     PayloadTooLargeError,
+    ServiceUnavailableError,
     StorageError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
@@ -67,14 +68,16 @@ class Endpoint(Value, kw_only=True):
     def failures(self) -> tuple[type[DomainError], ...]:
         """All declared errors, including those that follow from the kind of request.
 
-        Any request may be forbidden or rate-limited, a body may be too large or of another type,
-        and any write may find the disk full.
+        Any request may be forbidden or rate-limited, or find the disk full or the database damaged;
+        a body may be too large or of another type, and a write may find the database locked by
+        another process.
         """
         found = [*self.errors, ForbiddenError, TooManyRequestsError]
         if self.body is not None:
             found += [PayloadTooLargeError, UnsupportedMediaTypeError]
+        found.append(StorageError)
         if self.method != "GET":
-            found.append(StorageError)
+            found.append(ServiceUnavailableError)
         return tuple(dict.fromkeys(found))
 
     @property

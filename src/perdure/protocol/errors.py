@@ -82,6 +82,11 @@ def status_of(error: DomainError) -> int:
     return next(STATUS_BY_ERROR[kind] for kind in kinds if kind in STATUS_BY_ERROR)
 
 
+def is_momentary(error: DomainError) -> bool:
+    """Whether the same request may succeed a moment later, so that `Retry-After` is sent."""
+    return isinstance(error, TooManyRequestsError | errors.ServiceUnavailableError)
+
+
 def read(body: JsonValue) -> DomainError | None:
     """The error in the decoded JSON `body` of a response; None if unknown."""
     if not isinstance(body, dict):

@@ -23,7 +23,7 @@ from perdure.schema.value import Value
 QueryT = TypeVar("QueryT", bound=Payload)
 Fields = Mapping[str, list[str]]
 
-_DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 _RADIX: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
 _INTEGER_DIGITS_MAX: Final = 400
 _ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")

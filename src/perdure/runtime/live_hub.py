@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from perdure.core import limits
 from perdure.net import sse
 from perdure.ports import IdSource
+from perdure.runtime.live_answers import LiveAnswers
 from perdure.schema import codec
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import LIVE_TYPES, LiveEvent
@@ -29,6 +30,7 @@ class LiveHub:
         self._readers: set[LiveReader] = set()
         self._joined: tuple[int, int, bytes] = (0, 0, b"")
         self.closed = False
+        self.answers = LiveAnswers()
 
     @property
     def has_readers(self) -> bool:

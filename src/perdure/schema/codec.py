@@ -6,7 +6,8 @@ Optional fields are left out, never written as null. Records are frozen; decodin
 construction does not.
 """
 
-from typing import Any, TypeVar
+from itertools import accumulate
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -18,6 +19,12 @@ T = TypeVar("T")
 JsonValue = Any
 JsonObject = dict[str, Any]
 
+JSON_DEPTH_MAX: Final = 128
+"""Levels of arrays and objects in JSON of unknown shape. What is decoded at one depth of the stack
+is encoded and decoded again at others, and the interpreter's limit counts both."""
+
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_LEVELS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _IDS = {"id": "ID", "ids": "IDs"}
 _ENCODER = msgspec.json.Encoder()
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -56,8 +63,22 @@ def decode(kind: type[T], data: bytes | str) -> T:
 
 
 def decode_any(data: bytes | str) -> JsonValue:
-    """Decode JSON of unknown shape."""
+    """Decode JSON of unknown shape; raises msgspec.DecodeError, also for what is too deep."""
+    require_shallow(data)
     return msgspec.json.decode(data)
+
+
+def require_shallow(data: bytes | str) -> None:
+    """Raise msgspec.DecodeError for JSON with more than JSON_DEPTH_MAX levels. Linear."""
+    text = data.encode(errors="replace") if isinstance(data, str) else bytes(data)
+    if text.count(b"[") + text.count(b"{") <= JSON_DEPTH_MAX:
+        return
+    # Without escaped quotes, every second piece between quotes is outside strings.
+    unescaped = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    outside = b"".join(unescaped.split(b'"')[::2])
+    brackets = outside.translate(None, _NOT_BRACKETS)
+    if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > JSON_DEPTH_MAX:
+        raise msgspec.DecodeError(f"JSON is nested more than {JSON_DEPTH_MAX} levels deep")
 
 
 def convert(kind: type[T], value: object) -> T:

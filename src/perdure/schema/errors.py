@@ -371,7 +371,7 @@ class DamagedRowError(DomainError):
 
 
 class StorageError(DomainError):
-    """The disk cannot store the data. Reading works, and writing does once there is space."""
+    """The disk or the database cannot be used. The message says why and what to do."""
 
     tag = "StorageError"
 

@@ -35,6 +35,8 @@ class HealthDetail(Record, frozen=True):
     """Why the instance is unhealthy, in words."""
     process: ProcessHealth
     database: DatabaseHealth
+    silent: tuple[str, ...]
+    """Other processes on the same data directory that live and do not respond."""
     running: int
     """Sessions running in this process."""
     durations: Mapping[str, Durations]

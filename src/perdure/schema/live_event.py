@@ -10,7 +10,15 @@ from perdure.schema.approval.permission import PermissionRequest, Reply
 from perdure.schema.approval.question import Answers, QuestionRequest
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.files.pty import PtyInfo
-from perdure.schema.ids import MessageID, PermissionID, PtyID, QuestionID, SessionID, ToolCallID
+from perdure.schema.ids import (
+    MessageID,
+    PermissionID,
+    PtyID,
+    QuestionID,
+    Seq,
+    SessionID,
+    ToolCallID,
+)
 from perdure.schema.session.todo import Todos
 
 
@@ -32,27 +40,39 @@ class InstanceDisposed(LiveFact):
     """The last event of a server that is shutting down."""
 
 
+class SessionReplayed(LiveFact):
+    """Ends the replay of a durable stream: what follows is new. `seq` is the last that it told."""
+
+    session_id: SessionID
+    seq: Seq
+
+
 class Fragment(LiveFact):
     timestamp: int
     session_id: SessionID
 
 
 class TextDelta(Fragment):
+    """`cursor` counts the deltas of a part, from 1; a part of a message tells the last it has."""
+
     assistant_message_id: MessageID
     text_id: str
     delta: str
+    cursor: int
 
 
 class ReasoningDelta(Fragment):
     assistant_message_id: MessageID
     reasoning_id: str
     delta: str
+    cursor: int
 
 
 class ToolInputDelta(Fragment):
     assistant_message_id: MessageID
     call_id: ToolCallID
     delta: str
+    cursor: int
 
 
 class CompactionDelta(Fragment):
@@ -138,6 +158,7 @@ LiveEvent = (
     ServerConnected
     | ServerLagged
     | InstanceDisposed
+    | SessionReplayed
     | TextDelta
     | ReasoningDelta
     | ToolInputDelta
@@ -164,6 +185,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     ServerConnected: "server.connected",
     ServerLagged: "server.lagged",
     InstanceDisposed: "server.instance.disposed",
+    SessionReplayed: "session.replayed",
     TextDelta: "session.next.text.delta",
     ReasoningDelta: "session.next.reasoning.delta",
     ToolInputDelta: "session.next.tool.input.delta",

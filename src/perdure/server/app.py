@@ -8,15 +8,18 @@ a defect is logged under a reference, and the client gets only the reference.
 import asyncio
 import logging
 import os
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
+from perdure.host import descriptors
 from perdure.protocol.api import API
 from perdure.schema.errors import (
     DomainError,
     InvalidRequestError,
     MethodNotAllowedError,
     NotFoundError,
+    ServiceUnavailableError,
     UnknownError,
 )
 from perdure.server import auth, binding, dispatch, openapi_pages, response
@@ -93,7 +96,8 @@ class App:
         request = Request(scope, receive)
         with ExitStack() as held:
             try:
-                reply = await self._answer(request, held)
+                with _exhaustion_declared():
+                    reply = await self._answer(request, held)
             except DomainError as error:
                 reply = response.failure(error)
             except Exception:
@@ -135,6 +139,19 @@ class App:
             return
         reply = await response.compressed(reply, request.headers.get(b"accept-encoding", b""))
         await reply.send_to(send, headers, is_head=is_head, is_upgrade=request.is_upgrade)
+
+
+@contextmanager
+def _exhaustion_declared() -> Generator[None]:
+    """Answer 503 where the process can open no more files: that is no defect, and it passes."""
+    try:
+        yield
+    except OSError as error:
+        if not descriptors.are_exhausted(error):
+            raise
+        logger.warning("a request was refused: %s; raise `ulimit -n`", error)
+        message = "The server can open no more files; try again, or raise its `ulimit -n`"
+        raise ServiceUnavailableError(message, service="files") from error
 
 
 def _allowed_methods(match: Match[Binding]) -> tuple[str, ...]:

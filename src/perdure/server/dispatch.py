@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from perdure.ports.offload import offload
 from perdure.protocol import problems, query
 from perdure.protocol.endpoint import Endpoint
-from perdure.schema import codec, ids
+from perdure.schema import codec, ids, json_values
 from perdure.schema.codec import Payload
 from perdure.schema.errors import InvalidRequestError, UnsupportedMediaTypeError
 from perdure.schema.files.fs import FileContent
@@ -125,6 +126,10 @@ async def _read_body(endpoint: Endpoint, request: Request, settings: ServerSetti
     assert endpoint.body is not None
     data = await request.body(bytes_max=settings.body_bytes_max)
     _check_media_type(request, empty=not data)
+    if await offload(len(data), lambda: json_values.is_too_many(data)):
+        raise InvalidRequestError(
+            f"The body has more than {json_values.JSON_VALUES_MAX} JSON values", kind="Payload"
+        )
     if data:
         return decode_body(endpoint.body, data)
     if endpoint.body_optional:
@@ -148,6 +153,7 @@ def _check_media_type(request: Request, *, empty: bool) -> None:
 def decode_body(kind: type[PayloadT], data: bytes) -> PayloadT:
     """The typed body, or an InvalidRequestError that names every fault."""
     try:
+        codec.require_shallow(data)
         return codec.decode(kind, data)
     except msgspec.ValidationError as error:
         message = problems.explain(kind, _decode_untyped(data)) or str(error)

@@ -4,9 +4,13 @@ The body is bounded while it arrives. `auth` decides whether the request may be 
 what it means.
 """
 
+from typing import Final
+
 from perdure.protocol import query
 from perdure.schema.errors import InvalidRequestError, PayloadTooLargeError
 from perdure.server.http.asgi import Header, Receive, Scope
+
+_LENGTH_DIGITS_MAX: Final = 20
 
 
 class Request:
@@ -62,7 +66,7 @@ class Request:
 
     async def body(self, *, bytes_max: int) -> bytes:
         """The whole body. Raises PayloadTooLargeError as soon as it is known to be too large."""
-        if int(self.headers.get(b"content-length", b"0")) > bytes_max:
+        if _number(self.headers.get(b"content-length", b"0")) > bytes_max:
             raise PayloadTooLargeError(bytes_max)
         chunks: list[bytes] = []
         size = 0
@@ -77,3 +81,13 @@ class Request:
             chunks.append(chunk)
             if not message["more_body"]:
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _number(content_length: bytes) -> int:
+    """A length of any spelling that HTTP allows: digits, with any number of zeros before them."""
+    text = content_length.strip(b" \t")
+    if not text.isdigit():
+        raise InvalidRequestError("Content-Length is not a number", kind="Payload")
+    digits = text.lstrip(b"0")
+    # Python refuses to read thousands of digits, and no request is that long.
+    return int(digits[:_LENGTH_DIGITS_MAX] or b"0")

@@ -12,17 +12,21 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.protocol import errors
-from perdure.schema import codec
-from perdure.schema.errors import DomainError, MethodNotAllowedError, UnauthorizedError
+from perdure.schema import codec, redaction
+from perdure.schema.errors import (
+    DomainError,
+    MethodNotAllowedError,
+    UnauthorizedError,
+)
 from perdure.schema.files.fs import FileContent
 from perdure.schema.value import Value
 from perdure.server.http.asgi import Header, Send
+from perdure.server.http.message import RETRY_SOON
 from perdure.server.http.websocket import Upgrade
 from perdure.server.results import Encoded
 
 JSON: Final[Header] = (b"content-type", b"application/json")
 CHALLENGE: Final[Header] = (b"www-authenticate", b'Basic realm="Secure Area"')
-RETRY_SOON: Final[Header] = (b"retry-after", b"1")
 _GZIP: Final[Header] = (b"content-encoding", b"gzip")
 _GZIP_WINDOW: Final = 31
 _REFUSES_GZIP: Final = re.compile(rb"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
@@ -113,9 +117,13 @@ def failure(error: DomainError) -> Response:
         headers.append(CHALLENGE)
     if isinstance(error, MethodNotAllowedError):
         headers.append((b"allow", ", ".join(error.allowed).encode()))
-    if isinstance(error, errors.TooManyRequestsError):
+    if errors.is_momentary(error):
         headers.append(RETRY_SOON)
-    return Response(errors.status_of(error), codec.encode(error.wire()), tuple(headers))
+    told = error.wire()
+    if isinstance(message := told.get("message"), str):
+        # It may quote a configuration, or what a program or another server said.
+        told["message"] = redaction.redact(message)
+    return Response(errors.status_of(error), codec.encode(told), tuple(headers))
 
 
 def as_json(value: object) -> bytes:

@@ -9,6 +9,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from perdure.core import limits
+from perdure.host import descriptors
 from perdure.net import loopback
 from perdure.server import app
 from perdure.server.http.server import HttpServer
@@ -41,6 +45,7 @@ async def serve(
     """
     if not settings.password and not loopback.is_loopback_name(settings.host):
         raise UnsafeBindError(settings.host)
+    settings = _within_descriptors(settings)
     application = app.make_app(runtime, settings)
     server = HttpServer(application, clock=runtime.clock, limits=settings.http)
     port = await server.start(settings.host, settings.port)
@@ -52,6 +57,17 @@ async def serve(
     finally:
         application.begin_shutdown()
         await server.stop()
+
+
+def _within_descriptors(settings: ServerSettings) -> ServerSettings:
+    """The settings with no more connections than this process may have descriptors for."""
+    connections = min(settings.http.connections_max, descriptors.connections_max())
+    streams = connections * limits.STREAMS_PERCENT_MAX // 100
+    return replace(
+        settings,
+        http=replace(settings.http, connections_max=connections),
+        streams_max=min(settings.streams_max, streams),
+    )
 
 
 @contextmanager

@@ -40,6 +40,8 @@ HEADERS: Final[tuple[Header, ...]] = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-accel-buffering", b"no"),
 )
+_HEARTBEAT_SHARE: Final = 2 / 3
+"""A heartbeat is sent after this part of the announced time, so that it arrives within it."""
 
 
 class StreamSettings(Value):
@@ -88,43 +90,47 @@ def _headers(settings: StreamSettings) -> tuple[Header, ...]:
 
 
 class _Outlet:
-    """The sending side, which remembers whether it was used since it was last asked."""
+    """The sending side, which remembers when it was last used."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._writing = False
-        self._used = False
+        self._used_at = _now()
 
     async def write(self, frames: bytes) -> None:
-        self._used = self._writing = True
+        self._writing = True
         try:
             await self._send({"type": "http.response.body", "body": frames, "more_body": True})
         finally:
             self._writing = False
+            self._used_at = _now()
 
     async def end(self) -> None:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def was_quiet(self) -> bool:
-        """Whether nothing was written since the last call, and no write is under way."""
-        quiet = not self._used and not self._writing
-        self._used = False
-        return quiet
+    def seconds_until(self, quiet_seconds: float) -> float:
+        """How long until nothing has been sent for so long; a send that is under way counts."""
+        return quiet_seconds if self._writing else self._used_at + quiet_seconds - _now()
 
 
 async def _pump_with_heartbeats(
     outlet: _Outlet, settings: StreamSettings, pump: Callable[[], Awaitable[None]]
 ) -> None:
     """Run `pump` until it or the server ends, with heartbeats while it has nothing to send."""
+    quiet_seconds = settings.heartbeat_seconds * _HEARTBEAT_SHARE
     async with asyncio.TaskGroup() as group:
         pumping = group.create_task(_awaited(pump), name="stream pump")
         closing = group.create_task(_awaited(settings.closing.wait), name="stream closing")
         ends = {pumping, closing}
-        while not (await _first_of(ends, settings.heartbeat_seconds)):
-            if outlet.was_quiet():
+        while not (await _first_of(ends, max(outlet.seconds_until(quiet_seconds), 0))):
+            if outlet.seconds_until(quiet_seconds) <= 0:
                 await outlet.write(sse.HEARTBEAT)
         pumping.cancel()
         closing.cancel()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _first_of(tasks: set[asyncio.Task[None]], seconds_max: float) -> set[asyncio.Task[None]]:

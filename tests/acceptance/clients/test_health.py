@@ -22,7 +22,7 @@ async def test_an_operator_sees_how_long_things_take(api: Api, provider: Scripte
     assert counted["commit"] > 3
     durations = told["durations"].values()
     assert all(found["p50"] <= found["p99"] <= found["longest"] for found in durations)
-    assert told["counts"] == {"boundary.unavailable": 0, "turn.failed": 1}
+    assert told["counts"] == {"boundary.unavailable": 0, "loop.stalled": 0, "turn.failed": 1}
     assert told["baselineChars"] > 0
 
 

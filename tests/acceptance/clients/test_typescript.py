@@ -13,9 +13,12 @@ from typing import Final
 import pytest
 
 from perdure.client import WireClient
+from perdure.schema import codec
+from tests.acceptance.clients.gated_answer import THOUGHTS, WORDS, GatedAnswers
 from tests.contract.client.gate import Gate, gate
 from tests.requirements import requirement
 from tests.support import server_process
+from tests.support.api import Api
 from tests.support.node import installed, node, run
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import ScriptedProvider, text
@@ -124,3 +127,35 @@ async def heard(driver: asyncio.subprocess.Process, last: str | None) -> list[st
         if lines[-1] == last:
             break
     return lines
+
+
+async def test_it_joins_an_answer_in_the_middle_and_shows_all_of_it(
+    api: Api, provider: ScriptedProvider, compiled: Path
+) -> None:
+    answer = GatedAnswers()
+    provider.then(answer.gated(text(*WORDS, reasoning=THOUGHTS)))
+    session = await api.create()
+    await api.prompt(session, "tell me")
+    drivers: list[asyncio.subprocess.Process] = []
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for number, gate in enumerate(answer.gates):
+            if number % 4 == 2:
+                drivers.append(await _begin(compiled, api, session))
+            gate.set()
+        for driver in drivers:
+            output, _ = await driver.communicate()
+            assert dict(codec.decode_any(output)) == {
+                "reasoning reasoning-0": "".join(THOUGHTS),
+                "text text-0": "".join(WORDS),
+            }
+
+
+async def _begin(compiled: Path, api: Api, session: str) -> asyncio.subprocess.Process:
+    address = f"http://127.0.0.1:{api.port}"
+    driver = await asyncio.create_subprocess_exec(
+        *(node(), str(HERE / "join.mjs"), str(compiled), address, session),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert driver.stdout is not None
+    assert await driver.stdout.readline() == b"joined\n"
+    return driver

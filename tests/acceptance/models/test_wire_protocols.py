@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.core import limits
 from tests.acceptance.dialects import DIALECTS
 from tests.acceptance.two_providers import FAKE, Pair, paired
 from tests.requirements import requirement
@@ -51,6 +52,19 @@ async def test_an_error_inside_an_answer_ends_the_turn_and_not_the_session(pair:
     # Reasoning of a turn that failed is not proven any more, and may not be whole.
     pair.accepted(2)
     assert not sealed(pair, pair.other.requests[2])
+
+
+async def test_an_answer_larger_than_any_may_be_is_stopped_and_not_asked_for_again(
+    pair: Pair,
+) -> None:
+    speaks, api, most = pair.speaks, pair.api, limits.ANSWER_TEXT_CHARS_MAX
+    pair.other.then(speaks.says("x" * (most + 1_000)))
+    session = await api.create()
+    _, stopped = await api.ask(session, "one")
+    assert f"more than {most:,} characters of text" in stopped["error"]["message"]
+    assert [len(part["text"]) for part in stopped["content"] if part["type"] == "text"] == [most]
+    assert len(pair.other.requests) == 1
+    assert (await api.get("/api/session/active"))["data"] == {}
 
 
 @requirement("S161", "S197")

@@ -1,7 +1,7 @@
 """Two servers on one data directory are one runtime: each prompt runs once, through either."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -240,6 +240,12 @@ class Unseen:
 
     def others(self) -> frozenset[str]:
         return frozenset()
+
+    def beat(self) -> None:
+        pass
+
+    def silent(self) -> Mapping[str, str]:
+        return {}
 
 
 async def _admit_and_die(folders: ProjectFolders, session_id: SessionID, said: str) -> None:

@@ -167,6 +167,38 @@ async def test_a_deleted_session_leaves_nothing_behind(
     await database_check.check(instance.folders.database)
 
 
+async def test_no_word_of_a_deleted_session_stays_in_any_file(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    """As raw bytes: database, log, free pages, tool output and everything else."""
+    word = "Zanzibar"
+    long = " ".join(f"{word}{number}" for number in range(20_000))
+    folders.project.joinpath("long.txt").write_text(long.replace(" ", "\n"))
+    async with running(folders) as instance:
+        api = instance.api
+        kept, session = await api.create(), await api.create()
+        await api.ask(kept, "Timbuktu stays")
+        for number in range(6):
+            command = Call(f"c{number}", "bash", {"command": "cat long.txt", "description": word})
+            provider.then(calls(command), text(*(f"{word}{each} " for each in range(300))))
+            await api.ask(session, f"{word} {number} " * 200)
+        await api.post(f"/api/session/{session}/fork", {})
+        assert found_in(folders.data, word)
+        for one in (await api.get("/api/session"))["data"]:
+            if one["id"] != kept:
+                assert (await api.call("DELETE", f"/api/session/{one['id']}")).status == 204
+        assert found_in(folders.data, word) == []
+        assert found_in(folders.data, "Timbuktu")
+    assert found_in(folders.data, word) == []
+    await database_check.check(folders.database)
+
+
+def found_in(directory: Path, word: str) -> list[str]:
+    """The files that contain the word."""
+    paths = (path for path in directory.rglob("*") if path.is_file())
+    return [path.name for path in paths if word.encode() in path.read_bytes()]
+
+
 async def test_deleting_interrupts_what_runs(
     instance: Instance, provider: ScriptedProvider
 ) -> None:

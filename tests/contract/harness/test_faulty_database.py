@@ -56,9 +56,12 @@ async def rows(database: FaultyDatabase) -> int:
     return len(await database.read(lambda tx: tx.fetch("SELECT name FROM item")))
 
 
-def fails_next(stage: Stage, moment: Moment, *, after: int = 0) -> None:
+def fails_next(
+    stage: Stage, moment: Moment, *, after: int = 0, out_of_memory: bool = False
+) -> None:
     number = stage.database.writes + 1 + after
-    stage.database.plan = DatabasePlan(writes={number: DatabaseFault(fails=moment)})
+    fault = DatabaseFault(fails=moment, out_of_memory=out_of_memory)
+    stage.database.plan = DatabasePlan(writes={number: fault})
 
 
 async def prompt(stage: Stage) -> None:
@@ -146,24 +149,25 @@ async def test_a_prompt_whose_admission_failed_is_absent_or_there_once(
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("out_of_memory", [False, True])
 async def test_wherever_a_turn_loses_a_write_the_next_prompt_finds_everything_settled(
-    tmp_path: Path, moment: Moment
+    tmp_path: Path, moment: Moment, *, out_of_memory: bool
 ) -> None:
     """Every write of a turn with a tool fails once, one run for each."""
     lost = -1
-    while await loses_a_write(tmp_path, moment, lost := lost + 1):
+    while await loses_a_write(tmp_path, moment, lost := lost + 1, out_of_memory=out_of_memory):
         pass
     assert lost >= 4
 
 
-async def loses_a_write(root: Path, moment: Moment, lost: int) -> bool:
+async def loses_a_write(root: Path, moment: Moment, lost: int, *, out_of_memory: bool) -> bool:
     """Whether there was such a write at all."""
     async with staged(root / f"{lost}", seed=lost) as stage:
         await stage.runtime.sessions.create(id=SESSION, model=MODEL)
         stage.model.turn(text("first I look"), tool_call("read", {"path": "gone.txt"}))
         stage.model.turn(text("nothing there"))
         # The admission itself is the subject of the test above.
-        fails_next(stage, moment, after=1 + lost)
+        fails_next(stage, moment, after=1 + lost, out_of_memory=out_of_memory)
         await prompt(stage)
         begun, ended = settlements(await stage.at_rest(SESSION))
         assert begun == ended

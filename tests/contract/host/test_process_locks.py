@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.core import limits
 from perdure.host.process_locks import ProcessLocks, SingleProcess
 from tests.fixtures import child, end, line
 
@@ -99,3 +100,46 @@ def test_a_store_that_nobody_else_can_see_has_no_neighbours() -> None:
     assert alone.alive(alone.me)
     assert not alone.alive("other")
     assert not alone.others()
+
+
+def beats(mine: ProcessLocks, times: int, *others: ProcessLocks) -> None:
+    for _ in range(times):
+        for other in others:
+            other.beat()
+        mine.beat()
+
+
+def test_a_process_that_lives_and_does_not_beat_is_named_until_it_does(folder: Path) -> None:
+    with ProcessLocks(str(folder), "me") as mine, ProcessLocks(str(folder), "other") as other:
+        beats(mine, limits.BEATS_MISSED_MAX * 3, other)
+        assert mine.silent() == {}
+        beats(mine, limits.BEATS_MISSED_MAX - 1)
+        assert mine.silent() == {}
+        beats(mine, 1)
+        assert mine.silent() == {"other": f"process {os.getpid()}"}
+        # It is not named for one moment longer, even before this process looks again.
+        other.beat()
+        assert mine.silent() == {}
+
+
+def test_a_process_that_was_itself_stopped_takes_no_other_for_silent(folder: Path) -> None:
+    with ProcessLocks(str(folder), "me") as mine, ProcessLocks(str(folder), "other") as other:
+        beats(mine, 2, other)
+        # However long that lasted, it has looked only once since.
+        beats(mine, 1)
+        assert mine.silent() == {}
+
+
+def test_a_silent_process_that_dies_is_dead_and_not_silent(folder: Path) -> None:
+    with ProcessLocks(str(folder), "me") as mine:
+        with ProcessLocks(str(folder), "other"):
+            beats(mine, limits.BEATS_MISSED_MAX + 1)
+            assert set(mine.silent()) == {"other"}
+        assert mine.silent() == {}
+
+
+def test_a_lock_without_a_number_is_named_by_its_own_name(folder: Path) -> None:
+    with ProcessLocks(str(folder), "me") as mine, ProcessLocks(str(folder), "other"):
+        (folder / "other.lock").write_text("")
+        beats(mine, limits.BEATS_MISSED_MAX + 1)
+        assert mine.silent() == {"other": "process other"}

@@ -144,6 +144,9 @@ SOCKETS: Final[Mapping[str, str]] = {
 }
 
 STREAMS: Final[Mapping[str, str]] = {
+    r"(?!live_misc)\w+: live next\.(text|reasoning|tool\.input)\.delta: \.data\.cursor is new": (
+        "who joins in the middle knows by it which deltas the message already has"
+    ),
     r"(live1|live_heartbeat|perm_question): live next\.step\.(started|ended): "
     r"\.data\.(snapshot|files) is missing": (
         "optional as published; before anything was changed there is nothing to go back to"
@@ -167,6 +170,10 @@ STREAMS: Final[Mapping[str, str]] = {
 """Where a live stream tells something else: a reason by `recording: difference`."""
 
 EVENTS: Final[Mapping[str, str]] = {
+    r"(?!empty|http|unknown_)\w+: live next\.(text|reasoning|tool\.input)\.delta: "
+    r"\.data\.cursor is new": (
+        "who joins in the middle knows by it which deltas the message already has"
+    ),
     r"\w+: durable \S+: \.location is new": "kept in the log, so that replay is as live",
     r"\w+: \w+ next\.step\.(started|ended): \.data\.(snapshot|files) is missing": (
         "optional as published; before anything was changed there is nothing to go back to"
@@ -236,6 +243,9 @@ RUNS: Final[Mapping[str, Order]] = {
 _ROOM: Final = "a summary leaves room for the next prompt, which is not summed up again"
 SETTLED: Final[Mapping[str, str]] = {
     # In all of them.
+    r"interrupt_text: meanwhile\.data\[assistant\]\.content\[text\]\.cursor is new": (
+        "a part that streams tells which live deltas follow its text"
+    ),
     r"\w+: (messages|meanwhile)\.cursor\.(previous|next) is missing": (
         "what is not there is left out, never null"
     ),

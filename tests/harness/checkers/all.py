@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.harness.checkers.checker import Checker
 from tests.harness.checkers.compaction import CompactionsEndWell
+from tests.harness.checkers.grammar import LogsFollowTheGrammar
 from tests.harness.checkers.inbox import (
     PromptsArePromotedOnce,
     PromptsFollowAnEndedRevert,
@@ -27,6 +28,7 @@ from tests.harness.checkers.tasks import TasksAreToldOnce
 
 CHECKERS: Final[tuple[type[Checker], ...]] = (
     GaplessSequence,
+    LogsFollowTheGrammar,
     ProjectionsEqualFold,
     MessagesTellTheLog,
     PromptsArePromotedOnce,

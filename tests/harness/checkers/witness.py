@@ -6,7 +6,8 @@ it happens. What holds after every step is checked in the other modules.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from perdure.core.request import history_to_llm
@@ -111,6 +112,9 @@ class Witness:
         """Who sent a request of which nothing has come back."""
         self.excused: dict[SessionID, Seq] = {}
         """The sequence up to which a requested stop may have left prompts pending."""
+        self.may_lack_context = False
+        """Whether a Context Source may be unavailable, so that old epochs go on."""
+        self._silent_about: str | None = None
 
     def accuse(self, promise: str, what: str) -> None:
         self.violations.append(Violation(promise, self._trace.neutral(what)))
@@ -119,6 +123,15 @@ class Witness:
         """A run was stopped by a person, a refusal or a simulated defect; so are its children."""
         for stopped in self._ledger.below(session_id):
             self.excused[stopped] = self._ledger.latest(stopped)
+
+    @contextmanager
+    def expecting_silence(self, subject: str) -> Generator[None]:
+        """Within the scope no model may be told of a change that has these words."""
+        self._silent_about = subject
+        try:
+            yield
+        finally:
+            self._silent_about = None
 
     def defect(self, session_id: SessionID) -> None:
         self._trace.say(f"  {session_id[4:16]} meets a defect")
@@ -138,6 +151,7 @@ class Witness:
             if isinstance(item.event, _ENDS_A_REQUEST):
                 self._unanswered.pop(session_id, None)
             self._follow_step(process, session_id, item.event)
+            self._check_silence(item.event)
         for item in stored:
             if not isinstance(item.event, _BY_CLIENTS):
                 self._check_lease(process, session_id, item.event)
@@ -162,6 +176,11 @@ class Witness:
             holder = "nobody" if lease is None else lease.process
             what = f"{process} appended {type(event).__name__} to a session that {holder} runs"
             self.accuse("P8", what)
+
+    def _check_silence(self, event: SessionEvent) -> None:
+        hidden = self._silent_about
+        if hidden is not None and isinstance(event, events.ContextUpdated) and hidden in event.text:
+            self.accuse("S44", f"a model is told of {hidden}, which could not be looked at")
 
     # ---- the live stream ------------------------------------------------------------------------
 
@@ -260,7 +279,10 @@ class Witness:
 
     def _check_epoch(self, request: Request) -> None:
         compaction, baseline = request.cut
-        if compaction is not None and baseline is not None and baseline < compaction:
+        if self.may_lack_context or compaction is None or baseline is None:
+            # While a source cannot be looked at, a new baseline would lack it.
+            return
+        if baseline < compaction:
             self.accuse("P7", f"{request.session_id} was compacted and its old epoch goes on")
 
     def _check_structure(self, request: Request) -> None:

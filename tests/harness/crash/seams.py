@@ -73,6 +73,12 @@ class CrashingDatabase:
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self._database.read(job)
 
+    async def empty_log(self) -> bool:
+        return await self._database.empty_log()
+
+    async def check_file(self) -> None:
+        await self._database.check_file()
+
     async def changed_elsewhere(self) -> bool:
         return await self._database.changed_elsewhere()
 

@@ -29,6 +29,8 @@ class DatabaseFault(Value, kw_only=True):
     """None: it is only late."""
     delay_seconds: float = 0.0
     message: str = "the disk failed on purpose"
+    out_of_memory: bool = False
+    """Fail with a MemoryError instead of a DatabaseError."""
 
 
 Faults = Mapping[int, DatabaseFault] | Callable[[int], DatabaseFault | None]
@@ -89,6 +91,12 @@ class FaultyDatabase:
                 raise self._error(fault)
         return await self._database.read(job)
 
+    async def empty_log(self) -> bool:
+        return await self._database.empty_log()
+
+    async def check_file(self) -> None:
+        await self._database.check_file()
+
     async def changed_elsewhere(self) -> bool:
         return await self._database.changed_elsewhere()
 
@@ -107,9 +115,10 @@ class FaultyDatabase:
         if fault.delay_seconds > 0:
             await self._clock.sleep(fault.delay_seconds)
 
-    def _error(self, fault: DatabaseFault) -> InjectedDatabaseError:
+    def _error(self, fault: DatabaseFault) -> InjectedDatabaseError | MemoryError:
         self.failed += 1
-        return InjectedDatabaseError(fault.message)
+        kind = MemoryError if fault.out_of_memory else InjectedDatabaseError
+        return kind(fault.message)
 
 
 def _fault(faults: Faults, number: int) -> DatabaseFault | None:

@@ -56,6 +56,12 @@ class Process(State):
         return self.virtual_process.alive and not self.main.done()
 
 
+class ToldPath(Value):
+    path: str
+    subject: str
+    """Words of each text that tells a model about it."""
+
+
 class Died(Value):
     """The process died before it answered."""
 
@@ -82,8 +88,9 @@ class SimulatedMachine:
         os.makedirs(self.project)
         _write(f"{self.project}/notes.txt", "what was simulated so far\n")
         _write(f"{self.project}/opencode.json", _CONFIGURATION)
-        os.makedirs(f"{place}/.config/opencode")
-        _write(f"{place}/.config/opencode/opencode.json", _POLICY)
+        self._config = f"{place}/.config/opencode"
+        os.makedirs(self._config)
+        _write(f"{self._config}/opencode.json", _POLICY)
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
         self.witness = Witness(self.ledger, trace, self._live_processes.alive)
@@ -193,6 +200,17 @@ class SimulatedMachine:
         _write(f"{git}/HEAD", "ref: refs/heads/main\n")
         _write(f"{git}/opencode", "simulated-project\n")
 
+    def told_paths(self) -> list[ToldPath]:
+        """The files and directories that a System Context is made of now."""
+        paths = (
+            ToldPath(f"{self.project}/{instructions.FILE_NAME}", "instruction files"),
+            ToldPath(f"{self.project}/opencode.json", "subagents"),
+            ToldPath(f"{self.project}/.git", "Git repository"),
+            ToldPath(f"{self._config}/opencode.json", "subagents"),
+            ToldPath(self._config, "instruction files"),
+        )
+        return [told for told in paths if os.path.exists(told.path)]
+
     def some(self) -> Process:
         return self.chance.choice(self.processes)
 
@@ -225,6 +243,8 @@ class SimulatedMachine:
             clock=self.clock,
             ids=SeededIds(chance.getrandbits(32), self.clock),
             chance=Random(f"{self._seed} {name} waits"),
+            # Every second process commits an answer in small pieces, as a very long one would be.
+            piece_events_max=3 if int(name[1:]) % 2 else limits.APPEND_EVENTS_MAX,
         )
         async with AsyncExitStack() as stack:
             stack.callback(self._live_processes.leave, name)

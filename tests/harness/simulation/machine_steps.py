@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.harness.simulation.clients import Clients
 from tests.harness.simulation.draws import running, some_delivery, some_session, waited_for
+from tests.support.unreadable import ANYWHERE, PROJECT_FILES, unreadable
 
 _PROCESSES_MAX: Final = 3
 _DAY_SECONDS: Final = 86_400
@@ -56,6 +57,31 @@ async def lose_project(clients: Clients) -> None:
     await asyncio.sleep(_OPENING_SECONDS)
     machine.conditions.outage = False
     machine.trace.say("the project is back")
+    for session_id in clients.sessions:
+        machine.witness.excuse(session_id)
+
+
+async def hide_path(clients: Clients) -> None:
+    """A file or directory that models are told of cannot be looked at for a while."""
+    machine = clients.machine
+    hidden = machine.chance.choice(machine.told_paths())
+    fault = machine.chance.choice([*(PROJECT_FILES if os.path.isfile(hidden.path) else ANYWHERE)])
+    machine.trace.say(f"{os.path.basename(hidden.path)} cannot be looked at: {fault}")
+    machine.conditions.outage = machine.witness.may_lack_context = True
+    with unreadable(hidden.path, PROJECT_FILES[fault], aside=f"{machine.project}.aside"):
+        # A boundary that was being made may have looked before.
+        await asyncio.sleep(_OPENING_SECONDS)
+        with machine.witness.expecting_silence(hidden.subject):
+            if machine.chance.random() < 0.3:
+                await machine.kill(machine.some(), after=0)
+                await machine.boot()
+            prompt = clients.write(some_session(clients), some_delivery(clients))
+            await clients.send(machine.some(), prompt)
+            await asyncio.sleep(machine.chance.choice((0.1, 1.0, 3.0)))
+    # First turns that wait for this context have failed by now.
+    await asyncio.sleep(_OPENING_SECONDS)
+    machine.conditions.outage = machine.witness.may_lack_context = False
+    machine.trace.say(f"{os.path.basename(hidden.path)} is as it was")
     for session_id in clients.sessions:
         machine.witness.excuse(session_id)
 

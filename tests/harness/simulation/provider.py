@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from random import Random
 from typing import Final, get_args
 
+from perdure.core import limits
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError, Reason
 from perdure.llm.event import LLMEvent
@@ -23,6 +24,7 @@ from tests.harness.checkers.witness import Witness
 
 WORDS: Final = ("so", "then", "we", "look", "at", "the", "\u00fcber", "\U0001f600", "file", "\n")
 SUBAGENTS: Final = ("general", "explore")
+_LARGE: Final = "x" * limits.ANSWER_HOSTED_BYTES_MAX
 _REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 
@@ -47,7 +49,7 @@ class Stall(Value):
     """Nothing comes any more, and the connection stays open."""
 
 
-Chunk = tuple[LLMEvent, ...] | Delay | Stall | LLMError | SimulatedDefect
+Chunk = tuple[LLMEvent, ...] | Delay | Stall | LLMError | MemoryError | SimulatedDefect
 
 
 class SimulatedProvider:
@@ -72,7 +74,7 @@ class SimulatedProvider:
             elif isinstance(chunk, SimulatedDefect):
                 self._witness.defect(session_id)
                 raise chunk
-            elif isinstance(chunk, LLMError):
+            elif isinstance(chunk, LLMError | MemoryError):
                 self._witness.refused(session_id)
                 raise chunk
             else:
@@ -274,6 +276,17 @@ def _is_empty(draw: Draw) -> list[Chunk]:
     return [draw.finish("stop")]
 
 
+def _is_endless(draw: Draw) -> list[Chunk]:
+    """Sends more than one answer may have, or more than there is memory for."""
+    first = draw.chance.choice((draw.text(ended=False), draw.calls(), []))
+    searched = draw.hosted()[0]
+    assert isinstance(searched, tuple)
+    (call,) = searched
+    assert isinstance(call, llm.ToolCall)
+    large: Chunk = (llm.HostedToolResult(call.id, ToolResult("text", _LARGE)),)
+    return [*first, *draw.chance.choice(([searched, large], [MemoryError()]))]
+
+
 def _has_a_bug(draw: Draw) -> list[Chunk]:
     first = draw.chance.choice((draw.text(ended=False), draw.calls(), []))
     return [*first, SimulatedDefect("simulated defect of a model call")]
@@ -300,5 +313,6 @@ BEHAVIOURS: Final[tuple[tuple[Behaviour, int], ...]] = (
     (_retries, 2),
     (_is_empty, 2),
     (_has_a_bug, 2),
+    (_is_endless, 2),
 )
 """Each way to answer, and how often it is drawn."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final
 
+from perdure.runtime.turn.boundary import ContextBlockedError
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.value import Value
@@ -286,7 +287,9 @@ class _Defects(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         expected = (
-            (SimulatedDefect, InvalidRequestError) if self._conditions.outage else SimulatedDefect
+            (SimulatedDefect, InvalidRequestError, ContextBlockedError)
+            if self._conditions.outage
+            else SimulatedDefect
         )
         if not isinstance(error, expected):
             self._heard.append(self.format(record))

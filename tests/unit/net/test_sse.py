@@ -1,5 +1,6 @@
 """Reading an event stream: the same events however it is cut, and work only by its size."""
 
+import itertools
 import time
 
 import pytest
@@ -51,3 +52,10 @@ def test_a_byte_order_mark_counts_only_at_the_begin(size: int) -> None:
     stream = mark + b"data: one\n\n" + mark + b"data: two\n\ndata: " + mark + b"three\n\n"
     frames = read([stream[at : at + size] for at in range(0, len(stream), size)])
     assert [frame.data for frame in frames] == [b"one", mark + b"three"]
+
+
+@pytest.mark.parametrize("line", [b"data:\n", b"data\n", b"data: \r\n", b"data:x\n"])
+def test_lines_of_no_or_little_data_are_bounded_too(line: bytes) -> None:
+    reader = sse.Reader(bytes_max=1_000)
+    with pytest.raises(FrameTooLargeError):
+        list(itertools.chain.from_iterable(map(reader.feed, [line] * 1_100)))

@@ -168,7 +168,7 @@ def test_an_emitter_for_another_language_needs_the_ir_alone() -> None:
     text = emitted(contract())
     assert 'type Delivery = "queue" | "steer"' in text
     assert "sessions.get({ session_id: string }): data<SessionInfo>" in text
-    assert "sessions.events({ session_id: string; after: integer }): durable_stream<" in text
+    assert "sessions.events({ session_id: string; after: integer; replayed: " in text
     assert "terminals.connect(" in text
 
 

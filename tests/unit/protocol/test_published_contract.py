@@ -24,6 +24,7 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ \S+ status 429": "too many at a time are refused, and that is said",
     r"\+ \S+ status 41[35]": "a body too large or not JSON is refused, and that is said",
     r"\+ \S+ status 507": "a full disk is told apart from a defect",
+    r"\+ \S+ status 503": "another process may keep the database locked for too long",
     r"\+ v2\.session\.\S+ status 409": (
         "a damaged row, a running Session or a taken id is told apart from a defect"
     ),
@@ -68,6 +69,10 @@ REASONS: Final[Mapping[str, str]] = {
         "a revert tells which files it leaves to whoever changed them"
     ),
     r"\+ v2\.session\.revert\.(stage|clear) status 503": "it may be interrupted while it waits",
+    r"\+ \S+ answer \S+<assistant>\.content\[\]<\w+>\.cursor\?: number": (
+        "a part that streams tells which live deltas follow its text"
+    ),
+    r"\+ v2\.session\.events parameter query replayed\?": "the end of a replay can be an event",
     r"\+ v2\.session\.list parameter query archived\?": "archived Sessions can be left out",
     r"[-+] v2\.(model|provider)\.\S+ answer \.data(\[\])?\.api.*": (
         "one shape with optional fields: what we tell fits both of the published ones"

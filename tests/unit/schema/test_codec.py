@@ -5,7 +5,7 @@ import pytest
 from msgspec import UNSET, UnsetType
 
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject, Record
+from perdure.schema.codec import JSON_DEPTH_MAX, JsonObject, Record
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session.message import SystemMessage
 from tests.requirements import requirement
@@ -78,3 +78,25 @@ def test_a_tagged_record_says_its_kind_first() -> None:
 
 def _system(id: str) -> JsonObject:
     return {"type": "system", "id": id, "time": {"created": 1}, "text": "t"}
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [
+        ("[" * JSON_DEPTH_MAX + "]" * JSON_DEPTH_MAX, False),
+        ("[" * (JSON_DEPTH_MAX + 1) + "]" * (JSON_DEPTH_MAX + 1), True),
+        ('{"a":' * 400 + "1" + "}" * 400, True),
+        ("[" + "{}," * 5_000 + "{}]", False),
+        ('{"a":"' + "[" * 900 + '"}', False),
+        ('{"a":"\\"' + "[" * 900 + '"}', False),
+        ('{"a":"\\\\","b":' + "[" * 900 + "]" * 900 + "}", True),
+        ('{"a":"\\\\\\"' + "[" * 900 + '"}', False),
+    ],
+)
+def test_json_of_unknown_shape_has_a_bounded_depth(text: str, deep: bool) -> None:
+    for given in (text, text.encode()):
+        if deep:
+            with pytest.raises(msgspec.DecodeError, match="nested more than"):
+                codec.decode_any(given)
+        else:
+            assert codec.decode_any(given) is not None

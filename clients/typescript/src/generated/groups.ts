@@ -328,6 +328,7 @@ export interface SessionsHistoryInput {
 export interface SessionsEventsInput {
   readonly sessionID: string
   readonly after?: number | undefined
+  readonly replayed?: "false" | "true" | undefined
 }
 
 export interface SessionsRenameInput {
@@ -459,7 +460,7 @@ export class SessionsInboxGroup {
    * List pending prompts: steers, then the queue, in order of promotion.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: SessionsInboxListInput,
@@ -478,7 +479,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   revise(
     input: SessionsInboxReviseInput,
@@ -497,7 +498,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   cancel(input: SessionsInboxCancelInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -513,7 +514,7 @@ export class SessionsInboxGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ConflictError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reorder(input: SessionsInboxReorderInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -536,7 +537,7 @@ export class SessionsJobsGroup {
    * List background jobs, newest first.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(input: SessionsJobsListInput, options: CallOptions = {}): Promise<readonly types.JobInfo[]> {
     return this.#wire.items<types.JobInfo>(
@@ -551,7 +552,7 @@ export class SessionsJobsGroup {
    * Get a job with the end of its output.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: SessionsJobsGetInput, options: CallOptions = {}): Promise<types.JobOutput> {
     return this.#wire.data<types.JobOutput>(
@@ -566,7 +567,8 @@ export class SessionsJobsGroup {
    * End a job and its processes; the Session is notified.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `JobNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   cancel(input: SessionsJobsCancelInput, options: CallOptions = {}): Promise<types.JobInfo> {
     return this.#wire.data<types.JobInfo>(
@@ -618,7 +620,7 @@ export class SessionsPermissionsGroup {
    * List pending requests of a Session and its subagents; `sessionID` names the Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: SessionsPermissionsListInput,
@@ -636,7 +638,7 @@ export class SessionsPermissionsGroup {
    * Get one pending request.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(
     input: SessionsPermissionsGetInput,
@@ -655,7 +657,7 @@ export class SessionsPermissionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `PermissionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reply(input: SessionsPermissionsReplyInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -678,7 +680,7 @@ export class SessionsQuestionsGroup {
    * List pending questions of a Session and its subagents; `sessionID` names the Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: SessionsQuestionsListInput,
@@ -697,7 +699,7 @@ export class SessionsQuestionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   reply(input: SessionsQuestionsReplyInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -712,7 +714,8 @@ export class SessionsQuestionsGroup {
    * Reject the questions; the run that asked stops.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `QuestionNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   reject(input: SessionsQuestionsRejectInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -735,7 +738,7 @@ export class SessionsRecoveryGroup {
    * Get whether the Session waits for a recovery decision after a crash.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: SessionsRecoveryGetInput, options: CallOptions = {}): Promise<types.RecoveryInfo> {
     return this.#wire.data<types.RecoveryInfo>(
@@ -751,7 +754,7 @@ export class SessionsRecoveryGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   decide(input: SessionsRecoveryDecideInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -807,7 +810,8 @@ export class SessionsRevertGroup {
    * Commit a staged revert, removing later messages; no-op without one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ConflictError`,
-   * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   commit(input: SessionsRevertCommitInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -829,7 +833,8 @@ export class AgentsGroup {
   /**
    * List the agents of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: AgentsListInput = {},
@@ -856,7 +861,8 @@ export class CommandsGroup {
   /**
    * List the slash commands of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: CommandsListInput = {},
@@ -927,7 +933,8 @@ export class EventsGroup {
   /**
    * Follow the live events of the server. Nothing is replayed.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   subscribe(
     _input: Record<string, never> = {},
@@ -948,7 +955,7 @@ export class FilesGroup {
    * Read a file of the Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `NotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   read(input: FilesReadInput = {}, options: CallOptions = {}): Promise<Uint8Array> {
     return this.#wire.content(
@@ -968,7 +975,7 @@ export class FilesGroup {
    * List a directory of the Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `NotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   list(input: FilesListInput = {}, options: CallOptions = {}): Promise<readonly types.FileEntry[]> {
     return this.#wire.items<types.FileEntry>(
@@ -988,7 +995,8 @@ export class FilesGroup {
   /**
    * Find paths similar to `query`, best first.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   find(input: FilesFindInput, options: CallOptions = {}): Promise<readonly types.FileEntry[]> {
     return this.#wire.items<types.FileEntry>(
@@ -1018,7 +1026,8 @@ export class HealthGroup {
   /**
    * Check whether the server is up.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   get(_input: Record<string, never> = {}, options: CallOptions = {}): Promise<types.Health> {
     return this.#wire.bare<types.Health>("GET", "/api/health", {}, options)
@@ -1027,7 +1036,8 @@ export class HealthGroup {
   /**
    * Get a health report of the server: memory, latencies, problems.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   detail(
     _input: Record<string, never> = {},
@@ -1048,7 +1058,7 @@ export class IntegrationsGroup {
    * List providers that accept a credential.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: IntegrationsListInput = {},
@@ -1068,7 +1078,7 @@ export class IntegrationsGroup {
    * Get one provider that accepts a credential.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `IntegrationNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: IntegrationsGetInput, options: CallOptions = {}): Promise<types.IntegrationInfo> {
     return this.#wire.data<types.IntegrationInfo>(
@@ -1126,7 +1136,7 @@ export class IntegrationsGroup {
    * Get the status of a login attempt.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `AttemptNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   attempt(
     input: IntegrationsAttemptInput,
@@ -1146,7 +1156,7 @@ export class IntegrationsGroup {
    * Cancel a login; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   cancelAttempt(input: IntegrationsCancelAttemptInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1192,7 +1202,8 @@ export class LocationsGroup {
   /**
    * Get a Location with its project.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   get(input: LocationsGetInput = {}, options: CallOptions = {}): Promise<types.LocationInfo> {
     return this.#wire.bare<types.LocationInfo>(
@@ -1208,7 +1219,8 @@ export class LocationsGroup {
   /**
    * Get the trust requests of a Location's configuration that are not granted.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   trust(input: LocationsTrustInput = {}, options: CallOptions = {}): Promise<types.TrustInfo> {
     return this.#wire.data<types.TrustInfo>(
@@ -1233,7 +1245,7 @@ export class ModelsGroup {
    * List the models that a Location can use.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: ModelsListInput = {},
@@ -1260,7 +1272,8 @@ export class PermissionsGroup {
   /**
    * List pending permission requests in all Sessions of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   requests(
     input: PermissionsRequestsInput = {},
@@ -1279,7 +1292,8 @@ export class PermissionsGroup {
   /**
    * List saved approvals of a project, by default the Location's.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   saved(
     input: PermissionsSavedInput = {},
@@ -1303,7 +1317,7 @@ export class PermissionsGroup {
    * Remove a saved approval; no error if it does not exist.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   removeSaved(input: PermissionsRemoveSavedInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("DELETE", `/api/permission/saved/${segment(input.id)}`, {}, options)
@@ -1321,7 +1335,7 @@ export class ProvidersGroup {
    * List the providers of a Location.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   list(
     input: ProvidersListInput = {},
@@ -1341,7 +1355,7 @@ export class ProvidersGroup {
    * Get one provider.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
-   * `ProviderNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `ProviderNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: ProvidersGetInput, options: CallOptions = {}): Promise<types.ProviderInfo> {
     return this.#wire.data<types.ProviderInfo>(
@@ -1365,7 +1379,8 @@ export class QuestionsGroup {
   /**
    * List pending questions in all Sessions of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   requests(
     input: QuestionsRequestsInput = {},
@@ -1392,7 +1407,8 @@ export class ReferencesGroup {
   /**
    * List the references of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: ReferencesListInput = {},
@@ -1432,7 +1448,8 @@ export class SessionsGroup {
    * Create a Session; an `id` that already exists returns that Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `DamagedRowError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   create(input: SessionsCreateInput = {}, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1449,7 +1466,7 @@ export class SessionsGroup {
    * List Sessions, newest first. A `cursor` replaces all other parameters.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `InvalidCursorError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   list(input: SessionsListInput = {}, options: CallOptions = {}): Promise<Page<types.SessionInfo>> {
     return this.#wire.page<types.SessionInfo>(
@@ -1475,7 +1492,8 @@ export class SessionsGroup {
   /**
    * Get the running Sessions of the server's process, by Session id.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   active(
     _input: Record<string, never> = {},
@@ -1493,7 +1511,7 @@ export class SessionsGroup {
    * Get one Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   get(input: SessionsGetInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1509,7 +1527,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   switchAgent(input: SessionsSwitchAgentInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1525,7 +1543,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   switchModel(input: SessionsSwitchModelInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1563,7 +1581,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ConflictError`, `InboxFullError`, `ForbiddenError`, `TooManyRequestsError`,
-   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   prompt(input: SessionsPromptInput, options: CallOptions = {}): Promise<types.AdmittedPrompt> {
     return this.#wire.data<types.AdmittedPrompt>(
@@ -1585,7 +1603,7 @@ export class SessionsGroup {
    * Interrupt a running Session; no-op if it is idle.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   interrupt(input: SessionsInterruptInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1631,7 +1649,7 @@ export class SessionsGroup {
    * Get the messages that the model is shown.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   context(
     input: SessionsContextInput,
@@ -1649,7 +1667,7 @@ export class SessionsGroup {
    * Get what the model was told, what it is told next, and the next request.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `UnknownError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   providerContext(
     input: SessionsProviderContextInput,
@@ -1667,7 +1685,7 @@ export class SessionsGroup {
    * Read durable events after a sequence, up to a limit.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   history(
     input: SessionsHistoryInput,
@@ -1685,7 +1703,7 @@ export class SessionsGroup {
    * Follow durable events after a sequence. To resume, continue after the last one.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   events(
     input: SessionsEventsInput,
@@ -1693,7 +1711,7 @@ export class SessionsGroup {
   ): AsyncGenerator<types.DurableEvent, void, void> {
     return this.#wire.stream<types.DurableEvent>(
       `/api/session/${segment(input.sessionID)}/event`,
-      { query: { after: input.after } },
+      { query: { after: input.after, replayed: input.replayed } },
       options,
     )
   }
@@ -1703,7 +1721,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   rename(input: SessionsRenameInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1728,7 +1746,7 @@ export class SessionsGroup {
    * Archive a Session; it can still be read.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   archive(input: SessionsArchiveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("POST", `/api/session/${segment(input.sessionID)}/archive`, {}, options)
@@ -1738,7 +1756,7 @@ export class SessionsGroup {
    * Restore a Session from the archive.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   unarchive(input: SessionsUnarchiveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -1754,7 +1772,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
-   * `UnsupportedMediaTypeError`, `StorageError`.
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
    */
   fork(input: SessionsForkInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1769,7 +1787,7 @@ export class SessionsGroup {
    * Run pending prompts.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   resume(input: SessionsResumeInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("POST", `/api/session/${segment(input.sessionID)}/resume`, {}, options)
@@ -1779,7 +1797,7 @@ export class SessionsGroup {
    * Get the Session, its newest messages and its inbox at one `seq`; then follow `events`.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   snapshot(
     input: SessionsSnapshotInput,
@@ -1797,7 +1815,7 @@ export class SessionsGroup {
    * List projected messages, newest first by default.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `InvalidCursorError`, `UnknownError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `InvalidCursorError`, `UnknownError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   messages(
     input: SessionsMessagesInput,
@@ -1815,7 +1833,7 @@ export class SessionsGroup {
    * Get one projected message.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`.
+   * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   message(input: SessionsMessageInput, options: CallOptions = {}): Promise<types.SessionMessage> {
     return this.#wire.data<types.SessionMessage>(
@@ -1830,7 +1848,7 @@ export class SessionsGroup {
    * Get the todo list of a Session.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   todos(input: SessionsTodosInput, options: CallOptions = {}): Promise<readonly types.Todo[]> {
     return this.#wire.items<types.Todo>(
@@ -1845,7 +1863,7 @@ export class SessionsGroup {
    * List the child Sessions of its subagents, in order of creation.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   children(
     input: SessionsChildrenInput,
@@ -1863,7 +1881,7 @@ export class SessionsGroup {
    * Get the usage of a Session alone and with its children, by model.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
-   * `ForbiddenError`, `TooManyRequestsError`.
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
    */
   usage(input: SessionsUsageInput, options: CallOptions = {}): Promise<types.SessionUsage> {
     return this.#wire.data<types.SessionUsage>(
@@ -1879,7 +1897,7 @@ export class SessionsGroup {
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
-   * `StorageError`.
+   * `StorageError`, `ServiceUnavailableError`.
    */
   setBudget(input: SessionsSetBudgetInput, options: CallOptions = {}): Promise<types.SessionInfo> {
     return this.#wire.data<types.SessionInfo>(
@@ -1901,7 +1919,8 @@ export class SkillsGroup {
   /**
    * List the skills of a Location, with their texts.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: SkillsListInput = {},
@@ -1928,7 +1947,8 @@ export class TerminalsGroup {
   /**
    * List the running and recently exited terminals of a Location.
    *
-   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`.
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
    */
   list(
     input: TerminalsListInput = {},
@@ -1973,7 +1993,7 @@ export class TerminalsGroup {
    * Get one terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   get(input: TerminalsGetInput, options: CallOptions = {}): Promise<types.PtyInfo> {
     return this.#wire.data<types.PtyInfo>(
@@ -1990,7 +2010,8 @@ export class TerminalsGroup {
    * Rename or resize a terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   * `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`,
+   * `ServiceUnavailableError`.
    */
   update(input: TerminalsUpdateInput, options: CallOptions = {}): Promise<types.PtyInfo> {
     return this.#wire.data<types.PtyInfo>(
@@ -2008,7 +2029,7 @@ export class TerminalsGroup {
    * End the program and remove the terminal.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `StorageError`.
+   * `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   remove(input: TerminalsRemoveInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done(
@@ -2025,7 +2046,7 @@ export class TerminalsGroup {
    * Create a short-lived ticket for one connection by another client.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`, `StorageError`.
+   * `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
    */
   connectToken(
     input: TerminalsConnectTokenInput,
@@ -2045,7 +2066,7 @@ export class TerminalsGroup {
    * Connect to a terminal over a WebSocket.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `PtyNotFoundError`, `ForbiddenError`,
-   * `TooManyRequestsError`.
+   * `TooManyRequestsError`, `StorageError`.
    */
   connect(input: TerminalsConnectInput): WebSocket {
     return this.#wire.socket(

@@ -473,6 +473,7 @@ export interface HealthDetail {
   readonly problems: readonly string[]
   readonly process: ProcessHealth
   readonly database: DatabaseHealth
+  readonly silent: readonly string[]
   readonly running: number
   readonly durations: { readonly [key: string]: Durations }
   readonly counts: { readonly [key: string]: number }
@@ -1029,6 +1030,7 @@ export interface ReasoningDelta {
   readonly assistantMessageID: string
   readonly reasoningID: string
   readonly delta: string
+  readonly cursor: number
 }
 
 /** `session.next.reasoning.delta`. */
@@ -1063,6 +1065,7 @@ export interface ReasoningPart {
   readonly text: string
   readonly providerMetadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
   readonly time?: Span | undefined
+  readonly cursor?: number | undefined
 }
 
 export interface ReasoningStarted {
@@ -1336,6 +1339,20 @@ export interface SessionInfo {
   readonly budget?: SessionBudget | undefined
 }
 
+/** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
+export interface SessionReplayed {
+  readonly sessionID: string
+  readonly seq: number
+}
+
+/** `session.replayed`. */
+export interface SessionReplayedEvent {
+  readonly id: string
+  readonly type: "session.replayed"
+  readonly location?: LocationRef | undefined
+  readonly data: SessionReplayed
+}
+
 /** The newest messages in chronological order. Follow the durable stream after `seq`. */
 export interface SessionSnapshot {
   readonly session: SessionInfo
@@ -1555,12 +1572,14 @@ export interface TextContent {
   readonly text: string
 }
 
+/** `cursor` counts the deltas of a part, from 1; a part of a message tells the last it has. */
 export interface TextDelta {
   readonly timestamp: number
   readonly sessionID: string
   readonly assistantMessageID: string
   readonly textID: string
   readonly delta: string
+  readonly cursor: number
 }
 
 /** `session.next.text.delta`. */
@@ -1593,6 +1612,7 @@ export interface TextPart {
   readonly type: "text"
   readonly id: string
   readonly text: string
+  readonly cursor?: number | undefined
 }
 
 export interface TextPrompt {
@@ -1723,6 +1743,7 @@ export interface ToolInputDelta {
   readonly assistantMessageID: string
   readonly callID: string
   readonly delta: string
+  readonly cursor: number
 }
 
 /** `session.next.tool.input.delta`. */
@@ -1775,6 +1796,7 @@ export interface ToolPart {
   readonly state: ToolState
   readonly time: ToolTime
   readonly provider?: PartProvider | undefined
+  readonly cursor?: number | undefined
 }
 
 export interface ToolProgressed {
@@ -1977,6 +1999,7 @@ export type LiveEvent =
   | ServerConnectedEvent
   | ServerLaggedEvent
   | InstanceDisposedEvent
+  | SessionReplayedEvent
   | TextDeltaEvent
   | ReasoningDeltaEvent
   | ToolInputDeltaEvent

@@ -42,7 +42,7 @@ def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
             {"key": o.key, "value": o.value, "path": o.path, "line": o.line} for o in origins
         ],
         "problems": [
-            {"path": p.path, "line": p.line, "column": p.column, "message": p.message}
+            {"path": p.path, "line": p.line, "column": p.column, "message": p.shown}
             for p in problems
         ],
     }

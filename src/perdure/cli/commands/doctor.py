@@ -15,11 +15,13 @@ import apsw
 
 from perdure.cli import options, terminal
 from perdure.cli.problem import FAILED_STATUS, Problem
+from perdure.host import data_directory
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
-from perdure.host.data_directory import DATABASE_NAME
+from perdure.host.data_directory import DATABASE_NAME, PROCESSES_NAME, DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.host.process.runner import find_ripgrep
+from perdure.host.process_locks import ProcessLocks
 from perdure.location.config.config import Configuration
 from perdure.location.config.trust import TrustFileError
 from perdure.location.project import project
@@ -54,7 +56,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="copy the database, then rebuild damaged Sessions from their event logs",
+        help="copy the database, then save what damaged pages left and rebuild damaged Sessions"
+        " from their event logs",
     )
     given = parser.parse_args(argv)
     environment = options.read_environment(given.data_dir)
@@ -81,11 +84,21 @@ def repair(environment: Environment) -> Iterator[Finding]:
     if not os.path.exists(path):
         return
     try:
+        data_directory.require_database(path)
+        _require_stopped(environment.data_dir)
         _require_known_schema(path)
         done = asyncio.run(store_repair.repair(path))
-    except DatabaseError as error:
+    except sqlite_connection.DamagedDatabaseError as error:
+        raise Problem(
+            f"{path} cannot be repaired, because its first pages are damaged. Restore the data"
+            " directory from a backup; nothing was changed."
+        ) from error
+    except (DataDirectoryError, DatabaseError) as error:
         raise Problem(str(error)) from error
     yield Finding("backup", done.backup)
+    for table in done.recovered:
+        places = f", {table.damaged_places} damaged places" if table.damaged_places else ""
+        yield Finding("recovered", f"{table.name}: {table.rows} rows{places}")
     for name in done.created:
         yield Finding("rebuilt", name)
     for session_id in done.restored:
@@ -179,6 +192,16 @@ def _rows(connection: Connection) -> Iterator[Finding]:
         store_repair.find_damaged_rows(SqliteTransaction(connection, DATABASE_NAME))
     ):
         yield Finding(f"row of {error.table}", error.message, "broken")
+
+
+def _require_stopped(data_dir: str) -> None:
+    """Refuse while another process uses the database: its file may be replaced."""
+    with ProcessLocks(os.path.join(data_dir, PROCESSES_NAME), f"doctor{os.getpid()}") as locks:
+        if locks.others():
+            raise DatabaseError(
+                f"Another process uses {data_dir}. Stop it (`perdure serve`, `perdure run`), then"
+                " repair; nothing was changed."
+            )
 
 
 def _require_known_schema(path: str) -> None:

@@ -162,6 +162,7 @@ async def _open_client(
         environment=environment,
         local_models=arguments.local_models,
         installed_plugins=True,
+        finishes=True,
     ) as perdure:
         yield perdure
 

@@ -24,6 +24,7 @@ from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.host.loop_watchdog import LoopWatchdog
 from perdure.net import loopback
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
@@ -42,12 +43,18 @@ def main(argv: list[str]) -> int:
     arguments = _parse(argv)
     environment = options.read_environment(arguments.data_dir)
     try:
-        data_directory.prepare(environment.data_dir)
+        data_directory.prepare_directory(environment.data_dir)
         settings = _settings(arguments, environment)
         known = () if settings.password is None else (settings.password,)
         logs.configure(form=arguments.log_format, level=arguments.log_level, secrets=known)
-        with _telemetry(environment) as telemetry:
-            problem = asyncio.run(_serve(arguments, environment, settings, telemetry))
+        watchdog = LoopWatchdog()
+        with (
+            _telemetry(environment) as telemetry,
+            asyncio.Runner(loop_factory=watchdog.make_loop) as runner,
+        ):
+            problem = runner.run(
+                _serve(arguments, environment, settings, telemetry=telemetry, watchdog=watchdog)
+            )
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
     if problem is not None:
@@ -160,7 +167,9 @@ async def _serve(
     arguments: _Arguments,
     environment: Environment,
     settings: ServerSettings,
+    *,
     telemetry: Telemetry | None,
+    watchdog: LoopWatchdog,
 ) -> str | None:
     """Serve until stopped; return why the server could not listen, or None."""
     if arguments.trusts or terminal.is_interactive():
@@ -176,6 +185,7 @@ async def _serve(
         installed_plugins=True,
         telemetry=telemetry,
         grace_seconds=limits.SUSPEND_SECONDS_MAX,
+        watchdog=watchdog,
         models_url=facts_source.source_of(environment.variables),
     )
     async with open_runtime(runtime_settings) as runtime:

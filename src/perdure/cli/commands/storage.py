@@ -12,8 +12,9 @@ from typing import Final
 from perdure.cli import options, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.cli.session_source import open_source
+from perdure.host import data_directory
 from perdure.host.clock import SystemClock
-from perdure.host.data_directory import DATABASE_NAME
+from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
 from perdure.host.environment import Environment
 from perdure.ports import DatabaseError
 from perdure.schema.codec import JsonObject
@@ -73,8 +74,9 @@ def _find_database(environment: Environment) -> str:
             " creates it"
         )
     try:
+        data_directory.require_database(path)
         migrate.migrate(path)
-    except DatabaseError as error:
+    except (DataDirectoryError, DatabaseError) as error:
         raise Problem(str(error)) from error
     return path
 

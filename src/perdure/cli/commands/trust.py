@@ -80,7 +80,7 @@ async def _ask(
     if answer.lower() in {"y", "yes"}:
         _grant(configuration, environment, documents)
     else:
-        data_directory.prepare(environment.data_dir)
+        data_directory.prepare_directory(environment.data_dir)
         configuration.trust.decline(documents)
         terminal.print_note(
             "Not trusted: these settings stay off. `perdure trust` turns them on.\n"
@@ -119,7 +119,7 @@ def _list(configuration: Configuration) -> None:
 def _grant(
     configuration: Configuration, environment: Environment, documents: Sequence[Document]
 ) -> None:
-    data_directory.prepare(environment.data_dir)
+    data_directory.prepare_directory(environment.data_dir)
     configuration.trust.grant(documents)
 
 

@@ -980,11 +980,17 @@ class SessionsGroup:
         session_id: SessionID,
         *,
         after: int | None = None,
+        replayed: Literal["true", "false"] | None = None,
         options: CallOptions | None = None,
     ) -> Generator[DurableEvent]:
         """Follow durable events after a sequence. To resume, continue after the last one."""
         return self._blocking.iterate(
-            self._group.events(session_id=session_id, after=after, options=options),
+            self._group.events(
+                session_id=session_id,
+                after=after,
+                replayed=replayed,
+                options=options,
+            ),
         )
 
     def rename(

@@ -1124,12 +1124,13 @@ class SessionsGroup:
         session_id: SessionID,
         *,
         after: int | None = None,
+        replayed: Literal["true", "false"] | None = None,
         options: CallOptions | None = None,
     ) -> AsyncGenerator[DurableEvent]:
         """Follow durable events after a sequence. To resume, continue after the last one."""
         return self._wire.durable_events(
             f"/api/session/{segment(session_id)}/event",
-            query=FollowEvents(after=after),
+            query=FollowEvents(after=after, replayed=replayed),
             options=options,
         )
 

@@ -171,6 +171,7 @@ class TextPart(TypedDict):
     type: Literal["text"]
     id: str
     text: str
+    cursor: NotRequired[int]
 
 
 class ReasoningPart(TypedDict):
@@ -179,6 +180,7 @@ class ReasoningPart(TypedDict):
     text: str
     providerMetadata: NotRequired[dict[str, dict[str, JsonValue]]]
     time: NotRequired[Span]
+    cursor: NotRequired[int]
 
 
 class PendingState(TypedDict):
@@ -264,6 +266,7 @@ class ToolPart(TypedDict):
     state: ToolState
     time: ToolTime
     provider: NotRequired[PartProvider]
+    cursor: NotRequired[int]
 
 
 AssistantPart = TextPart | ReasoningPart | ToolPart
@@ -677,6 +680,7 @@ class HealthDetail(TypedDict):
     problems: list[str]
     process: ProcessHealth
     database: DatabaseHealth
+    silent: list[str]
     running: int
     durations: dict[str, Durations]
     counts: dict[str, int]
@@ -1408,6 +1412,7 @@ class ReasoningDelta(TypedDict):
     assistantMessageID: str
     reasoningID: str
     delta: str
+    cursor: int
 
 
 class ReasoningDeltaEvent(TypedDict):
@@ -1644,6 +1649,22 @@ class SessionInfo(TypedDict):
     budget: NotRequired[SessionBudget]
 
 
+class SessionReplayed(TypedDict):
+    """Ends the replay of a durable stream: what follows is new. `seq` is the last that it told."""
+
+    sessionID: str
+    seq: int
+
+
+class SessionReplayedEvent(TypedDict):
+    """`session.replayed`."""
+
+    id: str
+    type: Literal["session.replayed"]
+    location: NotRequired[LocationRef]
+    data: SessionReplayed
+
+
 class SessionSnapshot(TypedDict):
     """The newest messages in chronological order. Follow the durable stream after `seq`."""
 
@@ -1824,11 +1845,14 @@ class SyntheticAddedEvent(TypedDict):
 
 
 class TextDelta(TypedDict):
+    """`cursor` counts the deltas of a part, from 1; a part of a message tells the last it has."""
+
     timestamp: int
     sessionID: str
     assistantMessageID: str
     textID: str
     delta: str
+    cursor: int
 
 
 class TextDeltaEvent(TypedDict):
@@ -1961,6 +1985,7 @@ class ToolInputDelta(TypedDict):
     assistantMessageID: str
     callID: str
     delta: str
+    cursor: int
 
 
 class ToolInputDeltaEvent(TypedDict):
@@ -2132,6 +2157,7 @@ LiveEvent = (
     ServerConnectedEvent
     | ServerLaggedEvent
     | InstanceDisposedEvent
+    | SessionReplayedEvent
     | TextDeltaEvent
     | ReasoningDeltaEvent
     | ToolInputDeltaEvent

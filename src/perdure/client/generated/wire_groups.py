@@ -1030,12 +1030,13 @@ class SessionsGroup:
         session_id: str,
         *,
         after: int | None = None,
+        replayed: Literal["false", "true"] | None = None,
         options: CallOptions | None = None,
     ) -> AsyncGenerator[types.DurableEvent]:
         """Follow durable events after a sequence. To resume, continue after the last one."""
         return self._wire.stream(
             f"/api/session/{segment(session_id)}/event",
-            query={"after": after},
+            query={"after": after, "replayed": replayed},
             options=options,
         )
 

@@ -13,6 +13,7 @@ from perdure.core import limits
 from perdure.core.config_file import legacy
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address, Position
+from perdure.schema import redaction
 from perdure.schema.value import Value
 
 
@@ -26,9 +27,14 @@ class Problem(Value):
     at: Address = ()
     """The address of the key; empty for the whole document."""
 
+    @property
+    def shown(self) -> str:
+        """The message without secrets: it may quote what is in the document."""
+        return redaction.redact(self.message)
+
     def __str__(self) -> str:
         place = (self.path, self.line, self.column)
-        text_line = ":".join(str(part) for part in place if part is not None) + f": {self.message}"
+        text_line = ":".join(str(part) for part in place if part is not None) + f": {self.shown}"
         # A file name need not be UTF-8, but the output may have to be.
         return text_line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

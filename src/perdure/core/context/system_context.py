@@ -56,6 +56,10 @@ class ContextSource(Value, Generic[V], kw_only=True):
     """Previous and current value -> text that states the current one."""
     removed: Callable[[V], str] | None = None
 
+    def __post_init__(self) -> None:
+        if KEY.fullmatch(self.key) is None:
+            raise ContextError(f"context source key {self.key!r} is not namespace/name")
+
 
 Renderer = Callable[[], str]
 
@@ -80,14 +84,14 @@ Observation = tuple[Observed, ...]
 
 def make(source: ContextSource[V], value: V | Unavailable) -> Observed:
     """Pair a source with its value, hiding the type, so that different sources compose."""
-    if KEY.fullmatch(source.key) is None:
-        raise ContextError(f"context source key {source.key!r} is not namespace/name")
     if isinstance(value, Unavailable):
         return unavailable(source.key)
     current = value
     encoded = codec.to_json_value(current)
 
     def update(stored: JsonValue) -> Renderer | None:
+        if stored == encoded:
+            return None
         previous = codec.convert(source.type, stored)
         if codec.to_json_value(previous) == encoded:
             return None

@@ -70,13 +70,16 @@ def preview(*, old: str, new: str) -> str:
 
 def line_diff(name: str, *, before: str, after: str) -> LineDiff:
     """The change as a unified diff with its line counts."""
-    old, new = _lines(before), _lines(after)
-    body = [line for group in _groups(old, new) for line in _hunk(group, old, new)]
-    patch = "".join((f"--- a/{name}\n", f"+++ b/{name}\n", *map(_patch_line, body)))
+    start, old, new = _split_common(before, after)
+    opcodes = _opcodes(old, new)
+    patch = ""
+    # What is too long to be shown is not put together: a file may have millions of lines.
+    if len(old) + len(new) <= EDIT_PATCH_CHARS_MAX:
+        patch = _patch(name, _Passage(before, start, old), _Passage(after, start, new), opcodes)
     return LineDiff(
         patch=patch if len(patch) <= EDIT_PATCH_CHARS_MAX else "",
-        additions=sum(line.startswith("+") for line in body),
-        deletions=sum(line.startswith("-") for line in body),
+        additions=sum(j2 - j1 for tag, _, _, j1, j2 in opcodes if tag != "equal"),
+        deletions=sum(i2 - i1 for tag, i1, i2, _, _ in opcodes if tag != "equal"),
     )
 
 
@@ -103,25 +106,103 @@ def _lines(text: str) -> list[str]:
     return [*ended, rest] if rest else ended
 
 
-def _groups(old: list[str], new: list[str]) -> list[list[Opcode]]:
-    """Groups of changes with context. Common lines at both ends are not compared."""
-    start = _common_lines(old, new)
-    end = _common_lines(old[start:][::-1], new[start:][::-1])
-    old_end, new_end = len(old) - end, len(new) - end
-    top, bottom = min(start, _CONTEXT_LINES), min(end, _CONTEXT_LINES)
-    inner: list[Opcode] = [("replace", start, old_end, start, new_end)]
-    # Comparing is quadratic at worst, so a long change becomes one block.
-    if old_end - start + new_end - start <= EDIT_DIFF_LINES_MAX:
-        from difflib import SequenceMatcher
+def _count_lines(text: str) -> int:
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
 
-        matcher = SequenceMatcher(None, old[start:old_end], new[start:new_end], autojunk=False)
-        inner = [
-            (tag, i1 + start, i2 + start, j1 + start, j2 + start)
-            for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        ]
-    above: Opcode = ("equal", start - top, start, start - top, start)
-    below: Opcode = ("equal", old_end, old_end + bottom, new_end, new_end + bottom)
-    return _split_at_long_runs([above, *inner, below])
+
+def _split_common(before: str, after: str) -> tuple[int, str, str]:
+    """Where the first line is that differs, and from there both texts without their common end."""
+    if before == after:
+        return len(before), "", ""
+    start = before.rfind("\n", 0, _common_start(before, after)) + 1
+    old, new = before[start:], after[start:]
+    shared = _common_end(old, new)
+    if not (_is_line_start(old, shared) and _is_line_start(new, shared)):
+        first_end = old.find("\n", len(old) - shared)
+        shared = 0 if first_end < 0 else len(old) - first_end - 1
+    return start, old[: len(old) - shared], new[: len(new) - shared]
+
+
+def _common_start(left: str, right: str) -> int:
+    """How many characters are the same, found by halves because comparing slices is fast."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(left: str, right: str) -> int:
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        same = left[len(left) - middle : len(left) - low]
+        if same == right[len(right) - middle : len(right) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _is_line_start(text: str, from_end: int) -> bool:
+    at = len(text) - from_end
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _opcodes(old: str, new: str) -> list[Opcode]:
+    old_lines, new_lines = _count_lines(old), _count_lines(new)
+    # Comparing is quadratic at worst, so a long change becomes one block.
+    if old_lines + new_lines > EDIT_DIFF_LINES_MAX:
+        return [("replace", 0, old_lines, 0, new_lines)]
+    from difflib import SequenceMatcher
+
+    return [*SequenceMatcher(None, _lines(old), _lines(new), autojunk=False).get_opcodes()]
+
+
+class _Passage(Value):
+    """The part of a text that has changed."""
+
+    text: str
+    start: int
+    changed: str
+
+
+def _patch(name: str, old: _Passage, new: _Passage, opcodes: list[Opcode]) -> str:
+    """The changed passage with the lines around it, as hunks."""
+    above = _last_lines(old.text, old.start)
+    below = _first_lines(old.text, old.start + len(old.changed))
+    first = _count_lines(old.text[: old.start]) - len(above)
+    shifted: list[Opcode] = [("equal", 0, len(above), 0, len(above))]
+    more = len(above)
+    shifted += [
+        (tag, a1 + more, a2 + more, b1 + more, b2 + more) for tag, a1, a2, b1, b2 in opcodes
+    ]
+    _, _, old_end, _, new_end = shifted[-1]
+    shifted.append(("equal", old_end, old_end + len(below), new_end, new_end + len(below)))
+    old_lines = [*above, *_lines(old.changed), *below]
+    new_lines = [*above, *_lines(new.changed), *below]
+    groups = _split_at_long_runs(shifted)
+    body = [line for group in groups for line in _hunk(group, old_lines, new_lines, first)]
+    return "".join((f"--- a/{name}\n", f"+++ b/{name}\n", *map(_patch_line, body)))
+
+
+def _last_lines(text: str, end: int) -> list[str]:
+    """The lines before `end` that are shown as context."""
+    start = end
+    for _ in range(_CONTEXT_LINES):
+        start = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    return _lines(text[start:end])
+
+
+def _first_lines(text: str, start: int) -> list[str]:
+    end = start
+    for _ in range(_CONTEXT_LINES):
+        found = text.find("\n", end)
+        end = len(text) if found < 0 else found + 1
+    return _lines(text[start:end])
 
 
 def _split_at_long_runs(opcodes: list[Opcode]) -> list[list[Opcode]]:
@@ -135,9 +216,9 @@ def _split_at_long_runs(opcodes: list[Opcode]) -> list[list[Opcode]]:
     return groups
 
 
-def _hunk(group: list[Opcode], old: list[str], new: list[str]) -> list[str]:
+def _hunk(group: list[Opcode], old: list[str], new: list[str], first: int) -> list[str]:
     (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
-    lines = [f"@@ -{_span(i1, i2)} +{_span(j1, j2)} @@\n"]
+    lines = [f"@@ -{_span(first + i1, first + i2)} +{_span(first + j1, first + j2)} @@\n"]
     for tag, a1, a2, b1, b2 in group:
         if tag == "equal":
             lines.extend(f" {line}" for line in old[a1:a2])
@@ -145,11 +226,6 @@ def _hunk(group: list[Opcode], old: list[str], new: list[str]) -> list[str]:
             lines.extend(f"-{line}" for line in old[a1:a2])
             lines.extend(f"+{line}" for line in new[b1:b2])
     return lines
-
-
-def _common_lines(left: list[str], right: list[str]) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def _span(start: int, stop: int) -> str:

@@ -1,4 +1,4 @@
-"""Patterns over relative paths: the globs of search tools and the rules of ignore files.
+"""Patterns over relative paths: the globs of search tools. core.files.ignore has ignore rules.
 
 A pattern without a slash applies to names at any depth; with one it starts at the root. `*` and `?`
 match inside one name, `**` spans names, `[...]` and `{a,b}` work as in shells. No file access here.
@@ -7,7 +7,7 @@ Invariant: matching is polynomial in the pattern and the path; no pattern can st
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from perdure.core.limits import SEARCH_BRACES_MAX
 from perdure.core.text import wildcard
@@ -26,13 +26,7 @@ class Glob(Value):
 
     def matches(self, path: str) -> bool:
         names = path.split("/")
-        return any(_covers(segments, names) for segments in self.alternatives)
-
-
-class IgnoreRule(Value, kw_only=True):
-    segments: Segments
-    negated: bool
-    directory_only: bool
+        return any(covers(segments, names) for segments in self.alternatives)
 
 
 def parse_glob(pattern: str) -> Glob:
@@ -40,47 +34,8 @@ def parse_glob(pattern: str) -> Glob:
     return Glob(tuple(_segments(form, anchored="/" in form) for form in _expanded(pattern)))
 
 
-def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of one ignore file, in order. Invalid lines are left out."""
-    rules = [_ignore_rule(line) for line in text.splitlines()]
-    return tuple(rule for rule in rules if rule is not None)
-
-
-def ignored(rules: Sequence[IgnoreRule], path: str, *, is_directory: bool) -> bool | None:
-    """Whether the last matching rule ignores `path`; None if no rule matches."""
-    names = path.split("/")
-    for rule in reversed(rules):
-        if (is_directory or not rule.directory_only) and _covers(rule.segments, names):
-            return not rule.negated
-    return None
-
-
-def _ignore_rule(line: str) -> IgnoreRule | None:
-    text = line.rstrip()
-    if not text or text.startswith("#"):
-        return None
-    negated = text.startswith("!")
-    body = text[1:] if negated or text.startswith(("\\#", "\\!")) else text
-    pattern = body.rstrip("/")
-    if not pattern:
-        return None
-    try:
-        segments = _segments(pattern, anchored="/" in pattern)
-    except InvalidPatternError:
-        return None
-    return IgnoreRule(segments=segments, negated=negated, directory_only=body.endswith("/"))
-
-
-def _segments(pattern: str, *, anchored: bool) -> Segments:
-    names = [name for name in pattern.split("/") if name not in ("", ".")]
-    if names and names[-1] == "**":
-        names.append("*")
-    if not anchored:
-        names.insert(0, "**")
-    return tuple(None if name == "**" else _name_expression(name) for name in names)
-
-
-def _covers(segments: Segments, names: Sequence[str]) -> bool:
+def covers(segments: Segments, names: Sequence[str]) -> bool:
+    """Whether the segments match the names of a path."""
     # Only the latest `**` needs backtracking: matches of earlier ones stay valid.
     at, index, star, mark = 0, 0, -1, 0
     while index < len(names):
@@ -97,12 +52,23 @@ def _covers(segments: Segments, names: Sequence[str]) -> bool:
     return all(segment is None for segment in segments[at:])
 
 
-_TOKEN = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|\*+|.", re.DOTALL)
+def _segments(pattern: str, *, anchored: bool) -> Segments:
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if names and names[-1] == "**":
+        names.append("*")
+    if not anchored:
+        names.insert(0, "**")
+    return tuple(None if name == "**" else _name_expression(name) for name in names)
+
+
+# Without a closing bracket the rest of the name is one token, so that it is read only once.
+_TOKEN = re.compile(r"\\.|\[[!^]?+\][^\]]*+\]|\[[!^]?+[^\]]*+\]|\[.*+|\*+|.", re.DOTALL)
+_UNBRACKETED = re.compile(r"\\.|\*+|.", re.DOTALL)
 
 
 def _name_expression(name: str) -> re.Pattern[str]:
     pieces = [""]
-    for token in _TOKEN.findall(name):
+    for token in _tokens(name):
         if token.startswith("*"):
             pieces.append("")
         else:
@@ -111,6 +77,14 @@ def _name_expression(name: str) -> re.Pattern[str]:
         return re.compile(wildcard.star_pattern(pieces), re.DOTALL)
     except re.error as error:
         raise InvalidPatternError(f"invalid pattern {name!r}: {error}") from error
+
+
+def _tokens(name: str) -> Iterator[str]:
+    for token in _TOKEN.findall(name):
+        if token.startswith("[") and not token.endswith("]"):
+            yield from _UNBRACKETED.findall(token)
+        else:
+            yield token
 
 
 def _token_expression(token: str) -> str:
@@ -129,7 +103,7 @@ def _expanded(pattern: str) -> list[str]:
     waiting = [pattern]
     while waiting:
         form = waiting.pop()
-        group = re.search(r"\{([^{}]*,[^{}]*)\}", form)
+        group = re.search(r"\{([^{},]*+,[^{}]*+)\}", form)
         if group is None:
             done.append(form)
         else:

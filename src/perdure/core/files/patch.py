@@ -5,7 +5,7 @@ because models reproduce those badly. The first match at or after the previous c
 file access here.
 
 Invariant: a patch with one malformed line changes nothing, and a change that does not fit is an
-error, never a guess.
+error, never a guess. The time is linear in the patch and the file.
 """
 
 import re
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from perdure.core.files.exact_edit import BOM
+from perdure.core.limits import PATCH_LINES_MAX, PATCH_SEARCHED_LINES_MAX
 from perdure.schema.value import Value
 
 _BEGIN: Final = "*** Begin Patch"
@@ -68,6 +69,8 @@ Change = AddFile | DeleteFile | UpdateFile
 def parse(text: str) -> tuple[Change, ...]:
     """Parse a patch. Raises PatchError that names the line."""
     plain = text.replace("\r\n", "\n").strip()
+    if plain.count("\n") >= PATCH_LINES_MAX:
+        raise PatchError(f"it has more than {PATCH_LINES_MAX} lines; split it")
     wrapped = _HEREDOC.fullmatch(plain)
     return _Parser((wrapped[3] if wrapped else plain).strip().split("\n")).changes()
 
@@ -76,17 +79,20 @@ def apply(text: str, chunks: Sequence[Chunk]) -> str:
     """`text` with the chunks applied; it ends with a newline. Raises PatchError."""
     mark = BOM if text.startswith(BOM) else ""
     body = text.removeprefix(BOM)
+    if body.count("\n") >= PATCH_LINES_MAX:
+        raise PatchError(f"the file has more than {PATCH_LINES_MAX} lines; change it otherwise")
     ending = "\r\n" if "\r\n" in body else "\n"
     lines = body.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
     result: list[str] = []
     done = 0
-    for start, length, new in _places(lines, chunks):
-        result += (*lines[done:start], *new)
+    for start, length, new in _places(_Lines(lines), chunks):
+        result += lines[done:start]
+        result += new
         done = start + length
     result += lines[done:]
-    return mark + "".join(f"{line}{ending}" for line in result)
+    return mark + ending.join([*result, ""])
 
 
 class _Parser:
@@ -186,19 +192,65 @@ _KEYS: Final[tuple[_Key, ...]] = (
 )
 
 
-def _places(lines: list[str], chunks: Sequence[Chunk]) -> list[tuple[int, int, tuple[str, ...]]]:
+class _Lines:
+    """The lines of a file, in which passages are found.
+
+    For each way of comparing, a text has one character for each line, the same for equal lines.
+    So a passage is a substring, which the interpreter finds in linear time whatever it holds.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self.count = len(lines)
+        self._lines = lines
+        self._texts: list[tuple[str, dict[str, str]]] = []
+        self._searched = 0
+
+    def find(self, wanted: tuple[str, ...], cursor: int, *, at_end: bool) -> int | None:
+        last = self.count - len(wanted)
+        if last < cursor:
+            return None
+        for number, key in enumerate(_KEYS):
+            text, characters = self._text(number, key)
+            passage = "".join([characters.get(key(line), "") for line in wanted])
+            if len(passage) < len(wanted):
+                continue  # The file has no such line.
+            if at_end and text.endswith(passage):
+                return last
+            start = text.find(passage, cursor)
+            if start >= 0:
+                return start
+            self._note_search(cursor)
+        return None
+
+    def _text(self, number: int, key: _Key) -> tuple[str, dict[str, str]]:
+        if number == len(self._texts):
+            characters: dict[str, str] = {}
+            whole = [
+                characters.setdefault(line, chr(len(characters))) for line in map(key, self._lines)
+            ]
+            self._texts.append(("".join(whole), characters))
+        return self._texts[number]
+
+    def _note_search(self, cursor: int) -> None:
+        """Count a search that went to the end in vain: a patch may ask for thousands of them."""
+        self._searched += self.count - cursor
+        if self._searched > PATCH_SEARCHED_LINES_MAX:
+            raise PatchError("it has too many changes for a file of this length; split it")
+
+
+def _places(lines: _Lines, chunks: Sequence[Chunk]) -> list[tuple[int, int, tuple[str, ...]]]:
     """For each chunk: its first line, how many lines it replaces, and the new lines."""
     found: list[tuple[int, int, tuple[str, ...]]] = []
     cursor = 0
     for number, chunk in enumerate(chunks, start=1):
         if chunk.context is not None:
-            at = _find(lines, (chunk.context,), cursor, at_end=False)
+            at = lines.find((chunk.context,), cursor, at_end=False)
             if at is None:
                 raise PatchError(f"change {number}: there is no line {chunk.context[:120]!r}")
             cursor = at + 1
         if not chunk.old:
-            found.append((len(lines), 0, chunk.new))
-            cursor = len(lines)
+            found.append((lines.count, 0, chunk.new))
+            cursor = lines.count
             continue
         start, old, new = _place(lines, chunk, cursor, number)
         found.append((start, len(old), new))
@@ -207,7 +259,7 @@ def _places(lines: list[str], chunks: Sequence[Chunk]) -> list[tuple[int, int, t
 
 
 def _place(
-    lines: list[str], chunk: Chunk, cursor: int, number: int
+    lines: _Lines, chunk: Chunk, cursor: int, number: int
 ) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     candidates = [(chunk.old, chunk.new)]
     if len(chunk.old) > 1 and chunk.old[-1] == "":
@@ -215,22 +267,8 @@ def _place(
         new = chunk.new[:-1] if chunk.new and chunk.new[-1] == "" else chunk.new
         candidates.append((chunk.old[:-1], new))
     for old, new in candidates:
-        start = _find(lines, old, cursor, at_end=chunk.at_end)
+        start = lines.find(old, cursor, at_end=chunk.at_end)
         if start is not None:
             return start, old, new
     first_line = next(filter(str.strip, chunk.old), "")
     raise PatchError(f"change {number}: these lines are not there: {first_line[:120]!r} ...")
-
-
-def _find(lines: list[str], wanted: tuple[str, ...], cursor: int, *, at_end: bool) -> int | None:
-    last = len(lines) - len(wanted)
-    for key in _KEYS:
-        keyed = [key(line) for line in lines[cursor:]]
-        target = [key(line) for line in wanted]
-        starts = range(last - cursor + 1)
-        if at_end and last >= cursor and keyed[last - cursor :] == target:
-            return last
-        for start in starts:
-            if keyed[start] == target[0] and keyed[start : start + len(target)] == target:
-                return start + cursor
-    return None

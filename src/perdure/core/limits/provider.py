@@ -13,10 +13,23 @@ MODEL_PROVIDERS_MAX: Final = 2_000
 MODELS_PER_PROVIDER_MAX: Final = 5_000
 
 # Default timeouts of a provider, unless its configuration sets them. Models may think long before
-# the first token, and less long between two.
+# the first token, and less long between two. Bytes that say nothing, such as comments, are silence.
 PROVIDER_CONNECT_SECONDS_MAX: Final = 30.0
+PROVIDER_GATHER_SECONDS: Final = 0.01  # an answer is read at most 100 times a second
 PROVIDER_FIRST_BYTE_SECONDS_MAX: Final = 10 * 60.0
 PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
+
+# One answer. A model writes about four characters for each of at most some 128,000 tokens; a server
+# that repeats itself or is broken can send without end, and all of it would be kept and stored.
+ANSWER_TEXT_CHARS_MAX: Final = 2 * 1024 * 1024  # of all its texts
+ANSWER_REASONING_CHARS_MAX: Final = 2 * 1024 * 1024  # of all its reasoning
+ANSWER_INPUT_CHARS_MAX: Final = 8 * 1024 * 1024  # of the inputs of all its calls
+ANSWER_HOSTED_BYTES_MAX: Final = 16 * 1024 * 1024  # of hosted results and provider metadata
+ANSWER_PARTS_MAX: Final = 2_048  # texts, reasonings and calls; each is a few events of the log
+ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024  # of its body, after decompression
+ANSWER_QUIET_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Of a body between two events that say something; larger than a frame, smaller than a bomb."""
+ANSWER_FRAME_BYTES_MAX: Final = 16 * 1024 * 1024  # one event, with an image that was made
 
 # Retries of requests that failed before any of the answer came: how many, and after which delay.
 # A provider that is overloaded gets more time than one that is broken.

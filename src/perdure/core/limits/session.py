@@ -3,16 +3,18 @@
 from typing import Final
 
 # The log and its readers.
-APPEND_EVENTS_MAX: Final = 1_000
+APPEND_EVENTS_MAX: Final = 1_000  # per transaction; more are committed in several
 COMMIT_JOBS_MAX: Final = 256
 HISTORY_CACHE_BYTES_MAX: Final = 64 * 1024 * 1024
+LOCK_WAIT_SECONDS_MAX: Final = 10.0  # for another process that writes; a commit takes milliseconds
 STORAGE_RETRY_SECONDS: Final = 5.0  # before a failed database call is retried
 
 # Sessions.
-PROMPT_TEXT_BYTES_MAX: Final = 16 * 1024 * 1024
+PROMPT_TEXT_BYTES_MAX: Final = 4 * 1024 * 1024  # a million tokens: no model reads more
 TITLE_CHARS_MAX: Final = 80
 TITLE_CHOSEN_CHARS_MAX: Final = 500  # by a person
 TOOL_CALLS_PER_TURN_MAX: Final = 128
+LIVE_PARTS_MAX: Final = 1_000  # of one answer; later parts are told whole, when they end
 TOOLS_PARALLEL_MAX: Final = 16
 BOOT_WAKES_PARALLEL_MAX: Final = 8
 WARM_UP_SECONDS: Final = 1.0
@@ -34,6 +36,8 @@ ATTACHED_PAGE_SECONDS_MAX: Final = 20
 DOCUMENT_BYTES_MAX: Final = 3_750_000  # 5 MB in base64: the smallest limit among providers
 MENTIONS_MAX: Final = 20  # paths per text
 MENTION_CHARS_MAX: Final = 512
+MENTIONS_READ_MAX: Final = 20_000  # of a text, repeated ones included
+MENTIONS_TEXT_CHARS_MAX: Final = 2 * 1024 * 1024  # of a text, from its start
 MEDIA_CACHE_CHARS_MAX: Final = 64 * 1024 * 1024  # of images already encoded for requests
 
 # Titles, and the model request that makes one.
@@ -85,6 +89,9 @@ RECOVERY_DEATHS_MAX: Final = 3  # process deaths in one run before a person must
 SUSPEND_SECONDS_MAX: Final = 5.0  # how long a server that stops lets its turns come to an end
 ELSEWHERE_LOOK_SECONDS: Final = 0.05  # the other process polls for requests as often
 INTERRUPT_ELSEWHERE_SECONDS_MAX: Final = 10.0  # how long to wait for the other process
+FINISH_SECONDS_MAX: Final = 30.0  # for runs of other processes that a short-lived one took over
+BEAT_SECONDS: Final = 1.0  # each process shows the others that it runs
+BEATS_MISSED_MAX: Final = 5  # then it does not respond: it was stopped, or its event loop stands
 
 # Subagents. Fewer run in parallel than tool calls may, so that other tools are never blocked.
 TASK_DEPTH_MAX: Final = 3  # Sessions below the root

@@ -37,6 +37,8 @@ EDIT_PATCH_CHARS_MAX: Final = 64 * 1024
 WRITE_FILE_BYTES_MAX: Final = EDIT_FILE_BYTES_MAX  # so that a written file can be edited later
 PATCH_FILES_MAX: Final = 200
 PATCH_BYTES_MAX: Final = 32 * 1024 * 1024
+PATCH_LINES_MAX: Final = 1_000_000  # of a patch, and of a file that one changes
+PATCH_SEARCHED_LINES_MAX: Final = 500_000_000  # in vain, for the passages of one file: a second
 
 # File changes of a Session's steps are recorded, so that they can be reverted.
 SNAPSHOT_FILE_BYTES_MAX: Final = 2 * 1024 * 1024  # of a file that a command may change
@@ -44,6 +46,9 @@ SNAPSHOT_WRITTEN_BYTES_MAX: Final = EDIT_FILE_BYTES_MAX  # of a file that a file
 SNAPSHOT_TREE_FILES_MAX: Final = 50_000  # in a directory with more, commands are not watched
 SNAPSHOT_TREE_BYTES_MAX: Final = 512 * 1024 * 1024  # newly stored for one command
 SNAPSHOT_SCAN_SECONDS_MAX: Final = 10.0  # of scanning before a command; the rest is not recorded
+SNAPSHOT_WALK_SECONDS_MAX: Final = 20.0  # of one scan; where it takes longer, nothing is watched
+IGNORE_RULES_MAX: Final = 5_000  # of one ignore file
+IGNORE_RULE_STARS_MAX: Final = 16  # a rule with more of them is left out: it takes long to match
 SNAPSHOT_STORE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024  # nothing is added beyond this
 SNAPSHOT_DISK_FREE_MIN: Final = 512 * 1024 * 1024  # free space left on the store's disk
 SNAPSHOT_KEPT_SECONDS: Final = 24 * 60 * 60  # age at which unreferenced content is removed
@@ -101,6 +106,8 @@ BASH_WARNINGS_MAX: Final = 10
 PROCESS_TERMINATE_SECONDS: Final = 3
 PROCESS_DRAIN_SECONDS: Final = 0.5
 PROCESS_GONE_SECONDS: Final = 0.05  # between the last output of a process and its exit
+ORPHAN_TERMINATE_SECONDS: Final = 1.0  # to exit by itself, when its server has died
+ORPHAN_KILL_SECONDS: Final = 1.0  # to be gone after it was killed
 PROCESS_WAITING_BYTES_MAX: Final = 1024 * 1024  # not yet consumed by the reader of the output
 
 # Progress of a running command. Each report is a durable event, so they come at growing intervals.

@@ -111,7 +111,7 @@ def _configured(settings: JsonObject) -> AwsKeys | None:
     return AwsKeys(access, secret, token if isinstance(token, str) else "")
 
 
-_SECTION: Final = re.compile(r"\[\s*(?:profile\s+)?([^\]\s][^\]]*?)\s*\]")
+_SECTION: Final = re.compile(r"\[\s*+(?:profile\s++(?!\]))?([^\]]++)\]")
 _KEYS: Final[Mapping[str, str]] = {
     "aws_access_key_id": "AWS_ACCESS_KEY_ID",
     "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
@@ -147,7 +147,7 @@ def read_section(text: str, name: str) -> dict[str, str]:
             continue
         if stripped.startswith("["):
             head = _SECTION.match(stripped)
-            inside = head is not None and head[1] == name
+            inside = head is not None and head[1].rstrip() == name
         elif inside and line[0] not in " \t":
             key, _, value = stripped.partition("=")
             found[key.strip().lower()] = value.strip()

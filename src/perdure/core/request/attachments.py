@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from itertools import islice
 from typing import Final
 
 from perdure.core import limits
@@ -28,16 +29,18 @@ def one_line(text: str) -> str:
     return " ".join(text.split())[:200] or "a file"
 
 
-# Not within a word, as in a mail address, and not at the end of another mention.
-_MENTION: Final = re.compile(r"(?<![\w@./-])@([^\s@`\"'<>()\[\]{}|\x00-\x1f]+)")
+# Not within a word, as in a mail address, and not at the end of another mention. Runs of the sign
+# are taken as a whole, because a text may consist of them.
+_MENTION: Final = re.compile(r"@@++|@(?<![\w./-]@)([^\s@`\"'<>()\[\]{}|\x00-\x1f]++)")
 _TRAILING: Final = ".,;:!?"
 
 
 def mentioned_paths(text: str, *, known: Collection[str] = ()) -> tuple[str, ...]:
     """Mentioned relative paths in order of first mention, without the `known` ones."""
     found: dict[str, None] = {}
-    for match in _MENTION.finditer(text):
-        path = match[1].rstrip(_TRAILING)
+    read = _MENTION.finditer(text, 0, limits.MENTIONS_TEXT_CHARS_MAX)
+    for match in islice(read, limits.MENTIONS_READ_MAX):
+        path = (match[1] or "").rstrip(_TRAILING)
         if not path or len(path) > limits.MENTION_CHARS_MAX or path[0] in "/~":
             continue
         if path not in known:

@@ -7,7 +7,7 @@ process recorded is restored from its message, so that its open calls can be set
 from collections.abc import Container
 from typing import Final
 
-from msgspec import UNSET, field
+from msgspec import UNSET
 
 from perdure.core.session.recovery import INTERRUPTED, OUTCOME_UNKNOWN
 from perdure.llm import event as llm
@@ -32,7 +32,6 @@ NO_HOSTED_RESULT: Final = "The provider did not return a result for this call"
 
 class Call(State):
     name: str
-    input: list[str] = field(default_factory=list[str])
     input_ended: bool = False
     called: bool = False
     settled: bool = False
@@ -43,7 +42,7 @@ class Call(State):
 class CallRecorder:
     def __init__(self, *, session_id: SessionID, message_id: MessageID) -> None:
         self._session_id = session_id
-        self._message_id = message_id
+        self.message_id = message_id
         self._calls: dict[str, Call] = {}
         self._now = 0
         self.started = False
@@ -52,18 +51,11 @@ class CallRecorder:
         self.finish: llm.Finish | None = None
 
     @property
-    def message_id(self) -> MessageID:
-        return self._message_id
-
-    @property
     def unsettled(self) -> tuple[str, ...]:
         return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 
-    @property
-    def unsettled_hosted(self) -> tuple[str, ...]:
-        return tuple(
-            call_id for call_id, call in self._calls.items() if call.executed and not call.settled
-        )
+    def is_unsettled(self, call_id: str) -> bool:
+        return not self._call(call_id).settled
 
     def succeeded(
         self,
@@ -142,13 +134,14 @@ class CallRecorder:
     def fail_hosted(self, *, now: int) -> list[SessionEvent]:
         return [
             self.failed(call_id, now=now, message=NO_HOSTED_RESULT, reported=False)
-            for call_id in self.unsettled_hosted
+            for call_id in self.unsettled
+            if self._calls[call_id].executed
         ]
 
     @property
     def _stamp(self) -> tuple[int, SessionID, MessageID]:
         """The leading fields of every event and fragment of this step."""
-        return self._now, self._session_id, self._message_id
+        return self._now, self._session_id, self.message_id
 
     def _call(self, id: str) -> Call:
         call = self._calls.get(id)

@@ -5,13 +5,13 @@ runs these functions inside the transaction that appends the events. Nothing her
 Updates that do not apply (a late result for a settled call) leave the value as it is.
 """
 
-from collections.abc import Callable
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from perdure.core.session import title
+from perdure.core.session.part_list import PartList
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
@@ -20,12 +20,10 @@ from perdure.schema.session.event import (
     MessageEvent,
     PartEvent,
     SessionEvent,
-    ToolEvent,
 )
 from perdure.schema.session.message import (
     AgentSwitchedMessage,
     AssistantMessage,
-    AssistantPart,
     CompactionMessage,
     Created,
     ModelSwitchedMessage,
@@ -51,8 +49,6 @@ from perdure.schema.session.tool import (
     RunningState,
 )
 from perdure.schema.session.usage import SessionBudget
-
-PartT = TypeVar("PartT", TextPart, ReasoningPart, ToolPart)
 
 LeavesSession = (
     PartEvent
@@ -232,37 +228,37 @@ def shell_after(message: ShellMessage, event: events.ShellEnded) -> ShellMessage
     return replace(message, output=event.output, time=time)
 
 
-def assistant_after(message: AssistantMessage, event: AssistantEvent) -> AssistantMessage:
+def assistant_after(message: AssistantMessage, *batch: AssistantEvent) -> AssistantMessage:
+    """Return the message as it is after these events. Linear in its parts and the events."""
+    parts = PartList(message.content)
+    for event in batch:
+        match event:
+            case events.StepEnded():
+                message = _ended(message, event)
+            case events.StepFailed(error=error):
+                time = replace(message.time, completed=event.timestamp)
+                message = replace(message, time=time, finish="error", error=error)
+            case _:
+                _apply_to_parts(parts, event)
+    return replace(message, content=parts.content)
+
+
+def _apply_to_parts(parts: PartList, event: PartEvent) -> None:
     match event:
         case events.TextStarted(text_id=id):
-            return _with_part(message, TextPart(id=id, text=""))
+            parts.add(TextPart(id=id, text=""))
         case events.TextEnded(text_id=id, text=text):
-            return _change_part(message, TextPart, id, lambda part: replace(part, text=text))
+            parts.change(TextPart, id, lambda part: replace(part, text=text))
         case events.ReasoningStarted(reasoning_id=id, provider_metadata=metadata):
             span = Span(created=event.timestamp)
-            part = ReasoningPart(id=id, text="", provider_metadata=metadata, time=span)
-            return _with_part(message, part)
+            parts.add(ReasoningPart(id=id, text="", provider_metadata=metadata, time=span))
         case events.ReasoningEnded(reasoning_id=id):
-            return _change_part(message, ReasoningPart, id, lambda part: _reasoned(part, event))
-        case events.StepEnded():
-            return _ended(message, event)
-        case events.StepFailed(error=error):
-            time = replace(message.time, completed=event.timestamp)
-            return replace(message, time=time, finish="error", error=error)
+            parts.change(ReasoningPart, id, lambda part: _reasoned(part, event))
+        case events.ToolInputStarted(call_id=id, name=name):
+            time = ToolTime(created=event.timestamp)
+            parts.add(ToolPart(id=id, name=name, state=PendingState(input=""), time=time))
         case _:
-            return _tool_after(message, event)
-
-
-def _tool_after(message: AssistantMessage, event: ToolEvent) -> AssistantMessage:
-    if isinstance(event, events.ToolInputStarted):
-        part = ToolPart(
-            id=event.call_id,
-            name=event.name,
-            state=PendingState(input=""),
-            time=ToolTime(created=event.timestamp),
-        )
-        return _with_part(message, part)
-    return _change_part(message, ToolPart, event.call_id, lambda part: _call_after(part, event))
+            parts.change(ToolPart, event.call_id, lambda part: _call_after(part, event))
 
 
 def _call_after(
@@ -369,23 +365,6 @@ def _ended(message: AssistantMessage, event: events.StepEnded) -> AssistantMessa
         tokens=event.tokens,
         snapshot=snapshot,
     )
-
-
-def _with_part(message: AssistantMessage, part: AssistantPart) -> AssistantMessage:
-    return replace(message, content=(*message.content, part))
-
-
-def _change_part(
-    message: AssistantMessage, kind: type[PartT], id: str, change: Callable[[PartT], PartT]
-) -> AssistantMessage:
-    """Change the last part of that kind and id: provider ids may repeat inside one message."""
-    content = message.content
-    for index in range(len(content) - 1, -1, -1):
-        part = content[index]
-        if isinstance(part, kind) and part.id == id:
-            changed = (*content[:index], change(part), *content[index + 1 :])
-            return replace(message, content=changed)
-    return message
 
 
 def _with_variant(model: ModelRef | UnsetType) -> ModelRef | UnsetType:

@@ -124,11 +124,13 @@ def settle_dangling(
     messages: Iterable[SessionMessage],
     *,
     now: int,
+    orphans: Sequence[str] = (),
     leave: MessageID | None = None,
 ) -> tuple[ToolFailed, ...]:
     """One failure for each pending or running call, hosted ones included, in history order.
 
-    The calls of the step `leave` are for the run that goes on with it.
+    `orphans`: what was started for the Session, still runs, and could not be ended. The calls of
+    the step `leave` are for the run that goes on with it.
     """
     return tuple(
         ToolFailed(
@@ -136,7 +138,7 @@ def settle_dangling(
             session_id=session_id,
             assistant_message_id=message.id,
             call_id=part.id,
-            error=error_info(OUTCOME_UNKNOWN if is_made(part) else INTERRUPTED),
+            error=error_info(tell_unknown(orphans) if is_made(part) else INTERRUPTED),
             provider=_provider(part),
         )
         for message in messages
@@ -144,6 +146,13 @@ def settle_dangling(
         for part in message.content
         if _is_open(part)
     )
+
+
+def tell_unknown(orphans: Sequence[str]) -> str:
+    """What the model is told about a call that may have taken effect."""
+    if not orphans:
+        return OUTCOME_UNKNOWN
+    return f"{INTERRUPTED}; outcome unknown, still running: {', '.join(orphans)}"
 
 
 def find_cut_step(messages: Sequence[SessionMessage]) -> AssistantMessage | None:
@@ -169,7 +178,7 @@ def is_made(part: ToolPart) -> bool:
 
 
 def fail_open_step(
-    session_id: SessionID, messages: Sequence[SessionMessage], *, now: int
+    session_id: SessionID, messages: Sequence[SessionMessage], *, now: int, reason: str = CUT_OFF
 ) -> tuple[StepFailed, ...]:
     """The failure of the newest step, if it is still open."""
     step = find_cut_step(messages)
@@ -180,7 +189,7 @@ def fail_open_step(
             timestamp=now,
             session_id=session_id,
             assistant_message_id=step.id,
-            error=error_info(CUT_OFF),
+            error=error_info(reason),
         ),
     )
 
@@ -200,7 +209,12 @@ def is_unfinished(newest: SessionMessage) -> bool:
     """Whether a Session whose newest message is this one has unfinished work."""
     if not isinstance(newest, AssistantMessage):
         return isinstance(newest, InputMessage)
-    return newest.time.completed is UNSET or any(map(_is_open, newest.content))
+    return newest.time.completed is UNSET or has_open_calls(newest)
+
+
+def has_open_calls(message: SessionMessage) -> bool:
+    """Whether a call of this message has no outcome yet."""
+    return isinstance(message, AssistantMessage) and any(map(_is_open, message.content))
 
 
 def _is_open(part: AssistantPart) -> TypeGuard[ToolPart]:

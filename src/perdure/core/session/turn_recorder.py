@@ -10,11 +10,15 @@ from typing import Final
 
 from msgspec import UNSET
 
+from perdure.core import limits
 from perdure.core.session import usage
+from perdure.core.session.answer_limits import AnswerLimits
 from perdure.core.session.call_recorder import Call, CallRecorder, broken
+from perdure.core.session.live_parts import Kind, StreamedParts
 from perdure.llm import event as llm
 from perdure.llm.event import LLMEvent
 from perdure.schema import live_event as live
+from perdure.schema import redaction
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
@@ -38,11 +42,11 @@ class TurnRecorder(CallRecorder):
         self._model = model
         self.before = NOTHING_KEPT
         """The file snapshot at the start of the step."""
-        self._texts: dict[str, list[str]] = {}
-        self._reasonings: dict[str, list[str]] = {}
-        self._ended: set[str] = set()
+        self.streamed = StreamedParts()
         self._fragments = True
         self._out: list[Output] = []
+        self._limits = AnswerLimits()
+        self._parts = 0
         self.provider_error: llm.ProviderError | None = None
         self._steps: dict[type[LLMEvent], Callable[..., None]] = {
             llm.TextStart: self._text_start,
@@ -64,14 +68,15 @@ class TurnRecorder(CallRecorder):
     def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
         """Record a batch of events; returns the outputs in order. Events after the end are ignored.
 
-        Without `fragments` only durable events come out: there are no live listeners.
+        Without `fragments`, and after very many parts, only durable events come out.
         """
         self._now = now
-        self._fragments = fragments
-        for event in batch:
-            if self.over:
+        steps = self._steps
+        for event in self._limits.within(batch):
+            if self.finish is not None or self.provider_error is not None:
                 break
-            self._steps[type(event)](event)
+            self._fragments = fragments and self._parts <= limits.LIVE_PARTS_MAX
+            steps[type(event)](event)
         out, self._out = self._out, []
         return out
 
@@ -112,31 +117,28 @@ class TurnRecorder(CallRecorder):
         self._now = now
         self._begin()
         self._end_fragments()
-        self._out.append(events.StepFailed(*self._stamp, error=error_info(message)))
+        shown = redaction.redact(message)
+        self._out.append(events.StepFailed(*self._stamp, error=error_info(shown)))
         return self._durable()
 
     # ---- one method for each LLMEvent -----------------------------------------------------------
 
     def _text_start(self, event: llm.TextStart) -> None:
-        self._open(self._texts, event.id, "text")
+        self._open("text", event.id)
         self._out.append(events.TextStarted(*self._stamp, text_id=event.id))
 
     def _text_delta(self, event: llm.TextDelta) -> None:
-        pieces = self._texts.get(event.id)
-        if pieces is None:
-            raise broken(f"text {event.id} continued before it started")
-        pieces.append(event.text)
-        if not self._fragments:
-            return
-        self._out.append(live.TextDelta(*self._stamp, text_id=event.id, delta=event.text))
+        cursor = self._continue("text", event.id, event.text)
+        if self._fragments:
+            delta = live.TextDelta(*self._stamp, text_id=event.id, delta=event.text, cursor=cursor)
+            self._out.append(delta)
 
     def _text_end(self, event: llm.TextEnd) -> None:
-        streamed = self._close(self._texts, event.id, "text")
-        text = streamed if event.text is None else event.text
+        text = self._close("text", event.id, event.text)
         self._out.append(events.TextEnded(*self._stamp, text_id=event.id, text=text))
 
     def _reasoning_start(self, event: llm.ReasoningStart) -> None:
-        self._open(self._reasonings, event.id, "reasoning")
+        self._open("reasoning", event.id)
         self._out.append(
             events.ReasoningStarted(
                 *self._stamp, reasoning_id=event.id, provider_metadata=event.metadata or UNSET
@@ -144,20 +146,18 @@ class TurnRecorder(CallRecorder):
         )
 
     def _reasoning_delta(self, event: llm.ReasoningDelta) -> None:
-        pieces = self._reasonings.get(event.id)
-        if pieces is None:
-            raise broken(f"reasoning {event.id} continued before it started")
-        pieces.append(event.text)
-        if not self._fragments:
-            return
-        self._out.append(live.ReasoningDelta(*self._stamp, reasoning_id=event.id, delta=event.text))
+        cursor = self._continue("reasoning", event.id, event.text)
+        if self._fragments:
+            part, text = event.id, event.text
+            delta = live.ReasoningDelta(*self._stamp, reasoning_id=part, delta=text, cursor=cursor)
+            self._out.append(delta)
 
     def _reasoning_end(self, event: llm.ReasoningEnd) -> None:
         self._out.append(
             events.ReasoningEnded(
                 *self._stamp,
                 reasoning_id=event.id,
-                text=self._close(self._reasonings, event.id, "reasoning"),
+                text=self._close("reasoning", event.id),
                 provider_metadata=event.metadata or UNSET,
             )
         )
@@ -165,7 +165,7 @@ class TurnRecorder(CallRecorder):
     def _input_start(self, event: llm.ToolInputStart) -> None:
         if event.id in self._calls:
             raise broken(f"call {event.id} started twice")
-        self._begin()
+        self._open("input", event.id)
         self._calls[event.id] = Call(event.name)
         self._out.append(
             events.ToolInputStarted(*self._stamp, call_id=ToolCallID(event.id), name=event.name)
@@ -175,20 +175,20 @@ class TurnRecorder(CallRecorder):
         call = self._call(event.id)
         if call.input_ended:
             raise broken(f"input of call {event.id} continued after its end")
-        call.input.append(event.text)
-        if not self._fragments:
-            return
-        self._out.append(
-            live.ToolInputDelta(*self._stamp, call_id=ToolCallID(event.id), delta=event.text)
-        )
+        cursor = self._continue("input", event.id, event.text)
+        if self._fragments:
+            call_id, text = ToolCallID(event.id), event.text
+            delta = live.ToolInputDelta(*self._stamp, call_id=call_id, delta=text, cursor=cursor)
+            self._out.append(delta)
 
     def _input_end(self, event: llm.ToolInputEnd) -> None:
         call = self._call(event.id)
         if call.input_ended:
             raise broken(f"input of call {event.id} ended twice")
         call.input_ended = True
+        text = self._close("input", event.id, event.text)
         self._out.append(
-            events.ToolInputEnded(*self._stamp, call_id=ToolCallID(event.id), text=event.text)
+            events.ToolInputEnded(*self._stamp, call_id=ToolCallID(event.id), text=text)
         )
 
     def _tool_call(self, event: llm.ToolCall) -> None:
@@ -196,7 +196,7 @@ class TurnRecorder(CallRecorder):
             self._input_start(llm.ToolInputStart(event.id, event.name))
         call = self._call(event.id)
         if not call.input_ended:
-            self._input_end(llm.ToolInputEnd(event.id, "".join(call.input)))
+            self._input_end(llm.ToolInputEnd(event.id, self.streamed.said("input", event.id)))
         if call.called or call.settled:
             raise broken(f"call {event.id} was made twice")
         if call.name != event.name:
@@ -275,23 +275,28 @@ class TurnRecorder(CallRecorder):
             events.StepStarted(*self._stamp, self._agent, self._model, self.before.start)
         )
 
-    def _open(self, fragments: dict[str, list[str]], id: str, kind: str) -> None:
-        if id in fragments or f"{kind}:{id}" in self._ended:
+    def _open(self, kind: Kind, id: str) -> None:
+        if not self.streamed.open(kind, id):
             raise broken(f"{kind} {id} started twice")
         self._begin()
-        fragments[id] = []
+        self._parts += 1
 
-    def _close(self, fragments: dict[str, list[str]], id: str, kind: str) -> str:
-        pieces = fragments.pop(id, None)
-        if pieces is None:
+    def _continue(self, kind: Kind, id: str, text: str) -> int:
+        cursor = self.streamed.add(kind, id, text)
+        if cursor is None:
+            raise broken(f"{kind} {id} continued before it started")
+        return cursor
+
+    def _close(self, kind: Kind, id: str, given: str | None = None) -> str:
+        text = self.streamed.close(kind, id, given)
+        if text is None:
             raise broken(f"{kind} {id} ended before it started")
-        self._ended.add(f"{kind}:{id}")
-        return "".join(pieces)
+        return text
 
     def _end_fragments(self) -> None:
-        for part_id in tuple(self._reasonings):
+        for part_id in self.streamed.list_open("reasoning"):
             self._reasoning_end(llm.ReasoningEnd(part_id))
-        for part_id in tuple(self._texts):
+        for part_id in self.streamed.list_open("text"):
             self._text_end(llm.TextEnd(part_id))
 
     def _durable(self) -> list[SessionEvent]:

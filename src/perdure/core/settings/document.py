@@ -100,6 +100,8 @@ class Document(Confidential, kw_only=True):
     """Base directory of relative paths in it."""
     text: bytes = b""
     """The bytes of the file, to find the lines of keys."""
+    unread: bool = False
+    """Whether the file cannot be read now: the document is as it was last read, or empty."""
     plugin: bool = False
     """Whether a plugin made it and not a file. Every other document overrides it."""
     granted: bool = False

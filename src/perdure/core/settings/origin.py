@@ -20,6 +20,7 @@ from perdure.core.settings.document import Document
 from perdure.core.settings.settings import Settings
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
+from perdure.schema import redaction
 from perdure.schema.codec import JsonValue
 from perdure.schema.value import Value
 
@@ -106,7 +107,9 @@ def mask(value: JsonValue, at: Address) -> JsonValue:
     if _is_secret(at):
         written = isinstance(value, str) and substitution.is_placeholder(value)
         return value if written else MASK
-    return (keys.public_url(value) or value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return keys.public_url(value) or redaction.redact(value)
 
 
 def _in_effect(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:

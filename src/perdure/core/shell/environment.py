@@ -29,7 +29,7 @@ _SECRET: Final = (
     "*_AUTH",
     "*_DSN",
 )
-_WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@]*:[^/?#\s@]+@")
+_WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@:]*+:[^/?#\s@]++@")
 
 
 def without_secrets(

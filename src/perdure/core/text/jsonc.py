@@ -38,6 +38,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NO_VALUE_BEFORE: Final = frozenset(b"[{:,")
+_BLANKED: Final = bytes(byte if byte in b"\r\n" else ord(" ") for byte in range(256))
 _MARK: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{},:]|[^][{},:"\s]++', re.DOTALL)
 
 
@@ -109,7 +110,7 @@ def blank(data: bytes) -> bytes:
         if kind == "open_comment":
             raise _error(data, start, "comment is never closed")
         if kind == "comment":
-            result[start:end] = re.sub(rb"[^\r\n]", b" ", token.group())
+            result[start:end] = token.group().translate(_BLANKED)
             continue
         if kind == "comma":
             comma = None if last in _NO_VALUE_BEFORE else start

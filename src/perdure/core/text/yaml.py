@@ -44,6 +44,8 @@ class _Line(Value):
     indent: int
     text: str
     """Without indentation and trailing blanks."""
+    raw: str = ""
+    """As written, for block texts."""
 
     @property
     def is_item(self) -> bool:
@@ -57,6 +59,7 @@ class _Line(Value):
 class _Reader:
     def __init__(self, text: str) -> None:
         raw = _LINE_END.split(text)
+        self._has_last_line_end = not raw[-1]
         if not raw[-1]:
             raw.pop()
         self._lines = [_line(number, line) for number, line in enumerate(raw, 1)]
@@ -163,23 +166,49 @@ class _Reader:
 
     def _block_text(self, header: re.Match[str], indent: int) -> str:
         start = self._at
+        margin = max(indent, 0) + int(header[3]) if header[3] else None
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.text and line.indent <= indent:
                 break
+            if line.text:
+                margin = _margin(line, indent) if margin is None else margin
+                # A comment may be indented less than the text that it ends.
+                if line.indent < margin and (header[3] or line.text.startswith("#")):
+                    break
             self._at += 1
         taken = self._lines[start : self._at]
-        first = next((line.indent for line in taken if line.text), indent)
-        margin = max(indent, 0) + int(header[3]) if header[3] else first
-        lines = [" " * max(0, line.indent - margin) + line.text for line in taken]
+        if margin is None:
+            margin = max((len(line.raw) for line in taken), default=0)
+        lines = [_without_margin(line, margin) for line in taken]
+        has_line_end = self._has_last_line_end or self._at < len(self._lines)
+        if lines and not lines[-1] and not has_line_end:
+            # Blanks at the end of the text are no line of their own.
+            lines.pop()
+            has_line_end = True
         body = "\n".join(lines) if header[1] == "|" else _folded_block(lines)
-        return _chomped(body, header[2] or header[4], _trailing_blanks(lines))
+        chomp = header[2] or header[4]
+        return _chomped(body, chomp if has_line_end else "-", _trailing_blanks(lines))
 
 
 def _line(number: int, raw: str) -> _Line:
     blank = _INDENT.match(raw)
     indent = 0 if blank is None else len(blank[0].expandtabs(_TAB_COLUMNS))
-    return _Line(number, indent, raw.strip())
+    return _Line(number, indent, raw.strip(), raw)
+
+
+def _margin(first: _Line, indent: int) -> int:
+    """The indentation of a block text: the spaces of its first line; a tab is text after them."""
+    spaces = len(first.raw) - len(first.raw.lstrip(" "))
+    return spaces if spaces > indent else first.indent
+
+
+def _without_margin(line: _Line, margin: int) -> str:
+    """The line of a block text. Only indentation by tabs, which YAML forbids, is normalised."""
+    spaces = len(line.raw) - len(line.raw.lstrip(" "))
+    if spaces >= margin or not line.text:
+        return line.raw[margin:]
+    return " " * max(0, line.indent - margin) + line.raw.lstrip(" \t")
 
 
 def _key(text: str) -> tuple[str, str] | None:
@@ -214,7 +243,7 @@ def _folded_block(lines: Sequence[str]) -> str:
         if not line:
             blanks += 1
             continue
-        indented = line.startswith(" ")
+        indented = line.startswith((" ", "\t"))
         if not pieces:
             pieces.append("\n" * blanks)
         elif indented or indented_before:
@@ -236,6 +265,8 @@ def _trailing_blanks(lines: Sequence[str]) -> int:
 def _chomped(body: str, chomp: str, blanks: int) -> str:
     """`body` with one line end; with `-` none, with `+` all of them."""
     text = body.rstrip("\n")
-    if chomp == "-" or not text:
+    if not text:
+        return "\n" * blanks if chomp == "+" else ""
+    if chomp == "-":
         return text
     return text + "\n" * (1 + blanks if chomp == "+" else 1)

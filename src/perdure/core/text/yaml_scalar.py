@@ -22,7 +22,7 @@ _ESCAPE: Final = re.compile(
 )
 _ESCAPED: Final = dict(zip('"\\/ ntr0eabfv', '"\\/ \n\t\r\0\x1b\a\b\f\v', strict=True))
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
-_DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)?\.?[0-9]+(?:[eE][-+]?[0-9]{1,3})?")
+_DECIMAL: Final = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*+)?+\.)?+[0-9]++(?:[eE][-+]?[0-9]{1,3})?")
 _WORDS: Final[dict[str, JsonValue]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),

@@ -14,8 +14,8 @@ from msgspec import field
 
 from perdure.core import limits
 from perdure.core.web import html_text, html_tokens
-from perdure.core.web.html_text import BLOCKS
-from perdure.core.web.html_tokens import Close, Open, Text
+from perdure.core.web.html_text import BLOCKS, PREFORMATTED, CodeLines
+from perdure.core.web.html_tokens import Close, Open, Text, Token
 from perdure.schema.value import State, Value
 
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
@@ -28,7 +28,7 @@ _MARKS: Final = {
 _CONTAINERS: Final = frozenset({"blockquote", "ol", "ul"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot"})
 _CELLS: Final = frozenset({"td", "th"})
-_LAYOUT: Final = frozenset({*_HEADINGS, "hr", "pre"})
+_LAYOUT: Final = frozenset({*_HEADINGS, *PREFORMATTED, "hr"})
 """Elements that do not occur in data cells."""
 _LANGUAGE: Final = re.compile(r"(?:language|lang|highlight-source)-([\w+#.-]{1,40})")
 _NO_TARGET: Final = re.compile(r"\s*(?:javascript|data|vbscript):", re.IGNORECASE)
@@ -39,13 +39,7 @@ def to_markdown(page: str) -> str:
     """`page` as Markdown."""
     writer = _Writer()
     for token in html_tokens.tokens(page):
-        match token:
-            case Text(text):
-                writer.text(text)
-            case Open():
-                writer.open(token)
-            case Close(name):
-                writer.close(name)
+        writer.take(token)
     return writer.finish()
 
 
@@ -86,13 +80,29 @@ class _Writer:
         self._containers: list[_Container] = []
         self._tables: list[_Table] = []
         self._heading = ""
-        self._code: str | None = None
-        """The language of the open code block."""
+        self._code: CodeLines | None = None
+        """The open code block."""
+        self._language = ""
 
-    def text(self, text: str) -> None:
-        if self._code is not None:
-            self._words.append(text)
+    def take(self, token: Token) -> None:
+        code = self._code
+        if code is not None:
+            if isinstance(token, Close) and token.name == code.element:
+                self._end_code(code)
+                return
+            if isinstance(token, Open) and token.name == "code" and not self._language:
+                self._language = _language(token)
+            code.take(token)
             return
+        match token:
+            case Text(text):
+                self._text(text)
+            case Open():
+                self._open(token)
+            case Close(name):
+                self._close(name)
+
+    def _text(self, text: str) -> None:
         shown = html_text.collapse_spaces(text)
         begins = not self._words or self._words[-1][-1:] in {" ", "\n"}
         if begins:
@@ -100,12 +110,9 @@ class _Writer:
         if shown:
             self._words.append(shown)
 
-    def open(self, tag: Open) -> None:
+    def _open(self, tag: Open) -> None:
         name = tag.name
-        if self._code is not None:
-            if name == "code" and not self._code:
-                self._code = _language(tag)
-        elif name in _MARKS or name == "a":
+        if name in _MARKS or name == "a":
             self._open_mark(tag)
         elif name == "br":
             self._words.append("\n")
@@ -120,11 +127,8 @@ class _Writer:
         elif name in BLOCKS:
             self._open_block(tag)
 
-    def close(self, name: str) -> None:
-        if self._code is not None:
-            if name == "pre":
-                self._end_code()
-        elif name in _MARKS or name == "a":
+    def _close(self, name: str) -> None:
+        if name in _MARKS or name == "a":
             self._close_mark(name)
         elif name == "table":
             self._close_table()
@@ -139,7 +143,7 @@ class _Writer:
 
     def finish(self) -> str:
         if self._code is not None:
-            self._end_code()
+            self._end_code(self._code)
         self._end_row()
         self._end_block()
         return "\n".join(self._lines).strip("\n")
@@ -154,8 +158,8 @@ class _Writer:
         self._heading = _HEADINGS.get(name, "")
         if name == "hr":
             self._block(["---"])
-        elif name == "pre":
-            self._code = _language(tag)
+        elif name in PREFORMATTED:
+            self._code, self._language = CodeLines(name), _language(tag)
         elif name == "li":
             self._item()
         elif name in _CONTAINERS and len(self._containers) < limits.WEB_NESTING_MAX:
@@ -181,13 +185,24 @@ class _Writer:
             # A cell cannot contain blocks.
             self._words.append(" ")
             return
-        self._marks.clear()
+        self._end_marks()
         text = "".join(self._words).strip()
         self._words.clear()
         if text and self._heading:
             self._block([f"{self._heading} {html_text.collapse_spaces(text)}"])
         elif text:
             self._block([line.strip() for line in text.split("\n")])
+
+    def _end_marks(self) -> None:
+        """End the open marks with their block. A link goes on until a block has its target."""
+        link = next((mark for mark in self._marks if mark.name == "a"), None)
+        self._marks.clear()
+        if link is None:
+            return
+        inner = html_text.collapse_spaces("".join(self._words[link.start :])).strip()
+        if inner:
+            self._words[link.start :] = [_marked(link, inner)]
+        self._marks.append(_Mark("a", 0, "" if inner else link.target))
 
     def _block(self, lines: list[str]) -> None:
         """Write a block after an empty line; items of a list follow without one."""
@@ -212,6 +227,9 @@ class _Writer:
         return "".join(container.rest for container in self._containers)
 
     def _open_mark(self, tag: Open) -> None:
+        if tag.name == "a":
+            # A link ends where the next one begins.
+            self._close_mark("a")
         if len(self._marks) >= limits.WEB_NESTING_MAX:
             return
         target = (html_tokens.attribute(tag, "href") or "").strip() if tag.name == "a" else ""
@@ -240,15 +258,14 @@ class _Writer:
         elif words:
             self._words.append(words)
 
-    def _end_code(self) -> None:
-        text = "".join(self._words).strip("\n")
-        self._words.clear()
-        language, self._code = self._code or "", None
-        if not text.strip():
+    def _end_code(self, code: CodeLines) -> None:
+        self._code = None
+        lines = code.lines()
+        if not any(map(str.strip, lines)):
             return
-        longest = max((len(found[0]) for found in _BACKTICKS.finditer(text)), default=2)
+        longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=2)
         fence = "`" * (longest + 1)
-        self._block([f"{fence}{language}", *text.split("\n"), fence])
+        self._block([f"{fence}{self._language}", *lines, fence])
 
     def _cell(self) -> _Table | None:
         """The table of the open cell."""

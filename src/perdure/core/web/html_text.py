@@ -9,18 +9,36 @@ from collections.abc import Iterator
 from typing import Final, assert_never
 
 from perdure.core.web import html_tokens
-from perdure.core.web.html_tokens import Close, Open, Text
+from perdure.core.web.html_tokens import Close, Open, Text, Token
 
 BLOCKS: Final = frozenset(
     {
         *("address", "article", "aside", "blockquote", "body", "dd", "details", "dialog", "div"),
         *("dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3"),
-        *("h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "legend", "li", "main"),
+        *(
+            "h4",
+            "h5",
+            "h6",
+            "head",
+            "header",
+            "hgroup",
+            "hr",
+            "html",
+            "legend",
+            "li",
+            "main",
+            "listing",
+        ),
         *("nav", "ol", "option", "p", "pre", "section", "select", "summary", "table", "tbody"),
-        *("textarea", "tfoot", "thead", "title", "tr", "ul"),
+        *("textarea", "tfoot", "thead", "title", "tr", "ul", "xmp"),
     }
 )
 """Elements that start and end on lines of their own."""
+PREFORMATTED: Final = frozenset({"pre", "xmp", "listing"})
+
+_LINE_STYLE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|table|list-item)")
+_LINE_CLASSES: Final = frozenset({"line", "code-line", "token-line", "view-line"})
+"""What highlighters call the element of one line; its style is elsewhere."""
 
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 _CELLS: Final = frozenset({"td", "th"})
@@ -30,20 +48,22 @@ def to_text(page: str) -> str:
     """The text of `page`."""
     lines: list[str] = []
     words: list[str] = []
-    preformatted = 0
+    code: CodeLines | None = None
     for token in html_tokens.tokens(page):
         match token:
+            case Open(name) if name in PREFORMATTED and code is None:
+                lines += _lines(words)
+                code = CodeLines(name)
+            case Close(name) if code is not None and name == code.element:
+                lines += code.lines()
+                code = None
+            case _ if code is not None:
+                code.take(token)
             case Text(text):
-                words.append(text if preformatted else collapse_spaces(text))
+                words.append(collapse_spaces(text))
             case Open("br"):
                 words.append("\n")
-            case Open("pre"):
-                lines += _lines(words)
-                preformatted += 1
-            case Close("pre"):
-                lines += _lines(words, preformatted=preformatted > 0)
-                preformatted = max(0, preformatted - 1)
-            case Open(name) | Close(name) if name in BLOCKS and not preformatted:
+            case Open(name) | Close(name) if name in BLOCKS:
                 lines += _lines(words)
             case Open(name) if name in _CELLS:
                 words.append(" ")
@@ -51,8 +71,54 @@ def to_text(page: str) -> str:
                 pass
             case _:
                 assert_never(token)
-    lines += _lines(words, preformatted=preformatted > 0)
+    lines += _lines(words) if code is None else code.lines()
     return "\n".join(lines)
+
+
+class CodeLines:
+    """The lines of an open preformatted element, named `element`.
+
+    A line ends at a line break, and at the start and end of an element that a browser shows on
+    lines of its own: highlighters put each line of a program into one.
+    """
+
+    def __init__(self, element: str) -> None:
+        self.element = element
+        self._words: list[str] = []
+        self._opened_at = 0
+        self._has_ended_line = False
+
+    def take(self, token: Token) -> None:
+        match token:
+            case Text(text):
+                # A line end after an element that ended its line already.
+                shown = text.removeprefix("\n") if self._has_ended_line else text
+                if shown:
+                    self._words.append(shown)
+                self._has_ended_line = False
+            case Open("br"):
+                self._words.append("\n")
+            case Open(name) if name in BLOCKS or _is_line(token):
+                self._end_line()
+                self._opened_at = len(self._words)
+            case Close(name) if name in BLOCKS and self._opened_at == len(self._words):
+                # An element without content is an empty line.
+                self._words.append("\n")
+            case Close(name) if name in BLOCKS:
+                self._has_ended_line = self._end_line()
+            case _:
+                pass
+
+    def lines(self) -> list[str]:
+        """The lines; empty ones at the start and the end are left out."""
+        return "".join(self._words).strip("\n").split("\n")
+
+    def _end_line(self) -> bool:
+        """End the line; returns whether that was left to do."""
+        is_open = bool(self._words) and not self._words[-1].endswith("\n")
+        if is_open:
+            self._words.append("\n")
+        return is_open
 
 
 def collapse_spaces(text: str) -> str:
@@ -60,12 +126,18 @@ def collapse_spaces(text: str) -> str:
     return _SPACES.sub(" ", text)
 
 
-def _lines(words: list[str], *, preformatted: bool = False) -> Iterator[str]:
+def _is_line(tag: Open) -> bool:
+    """Whether an element of a program is a line of its own by its style or class."""
+    if not tag.attributes:
+        return False
+    classes = (html_tokens.attribute(tag, "class") or "").split()
+    style = html_tokens.attribute(tag, "style") or ""
+    return not _LINE_CLASSES.isdisjoint(classes) or _LINE_STYLE.search(style) is not None
+
+
+def _lines(words: list[str]) -> Iterator[str]:
     text = "".join(words)
     words.clear()
-    if preformatted:
-        yield from text.strip("\n").split("\n")
-        return
     for line in text.split("\n"):
         shown = collapse_spaces(line).strip()
         if shown:

@@ -1,7 +1,7 @@
 """HTML as a stream of tokens: text, opening tags and closing tags. No tree is built.
 
 Scripts, styles, embedded content and comments are dropped with everything in them. Entities are
-replaced by their characters.
+replaced by their characters. Inside a title, a text field or an `xmp` tags are text.
 
 Invariant: the work is linear in the length of any page. The parser of the standard library is
 quadratic for some inputs.
@@ -19,6 +19,8 @@ _MARKUP: Final = re.compile(r"<(?=[a-zA-Z/!?])")
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 _TAG_STOP: Final = re.compile(r">|=\s*([\"'])")
 _ATTRIBUTE: Final = re.compile(r"([^\s=/>\"']+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>]*))?")
+# `<!-->` and `<!--->` are whole comments; the mistake `--!>` ends one, but not right after `<!`.
+_COMMENT_END: Final = re.compile(r"-->|(?<!<!)--!>")
 _LONG_REFERENCE: Final = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
@@ -27,6 +29,10 @@ _DROPPED: Final = frozenset(
 )
 _RUNS_TO_THE_END: Final = frozenset({"script", "style"})
 """Without a closing tag these extend to the end of the page, as in a browser."""
+
+
+_TEXT_ONLY: Final = frozenset({"textarea", "title", "xmp"})
+"""Up to their closing tag these contain no tags."""
 
 
 class Text(Value):
@@ -66,6 +72,11 @@ def tokens(page: str) -> Iterator[Token]:
             yield Close(name)
         elif name not in _DROPPED:
             yield Open(name, page[tag.end() : at - 1])
+            if name in _TEXT_ONLY and name not in unclosed:
+                end = _after_dropped(page, at, name, unclosed)
+                if end > at:
+                    yield Text(page[at:end] if name == "xmp" else _characters(page[at:end]))
+                at = end
         elif name not in unclosed:
             at = _after_dropped(page, at, name, unclosed)
 
@@ -92,11 +103,11 @@ def _after_tag(page: str, at: int) -> int:
 
 
 def _after_declaration(page: str, start: int) -> int:
-    comment = page.startswith("<!--", start)
-    ending = "-->" if comment else ">"
-    # `<!-->` is a complete comment.
-    end = page.find(ending, start + 2)
-    return len(page) if end < 0 else end + len(ending)
+    if page.startswith("<!--", start):
+        ending = _COMMENT_END.search(page, start + 2)
+        return len(page) if ending is None else ending.end()
+    end = page.find(">", start + 2)
+    return len(page) if end < 0 else end + 1
 
 
 def _after_dropped(page: str, at: int, name: str, unclosed: set[str]) -> int:

@@ -24,7 +24,7 @@ _TEXT: Final = frozenset(
 )
 _CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
 _META: Final = re.compile(
-    rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:+-]{1,40})", re.IGNORECASE
+    rb"<meta[^>]{0,400}?charset\s*+=\s*+[\"']?\s*+([\w.:+-]{1,40})", re.IGNORECASE
 )
 _META_BYTES: Final = 4 * 1024
 _MARKS: Final = (

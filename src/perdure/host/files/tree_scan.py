@@ -16,9 +16,9 @@ from typing import Final
 from msgspec import field
 
 from perdure.core import limits
-from perdure.core.files import glob
+from perdure.core.files import ignore
 from perdure.core.files.file_state import ABSENT, OTHER, UNKNOWN, FileState
-from perdure.core.files.glob import IgnoreRule
+from perdure.core.files.ignore import IgnoreRule
 from perdure.core.files.revert import FileChange
 from perdure.host.files.restorable import RestorableFiles
 from perdure.schema.value import State, Value
@@ -56,6 +56,7 @@ class _ScanState(State):
     root: str
     known: Mapping[str, ScannedFile]
     read_until: float
+    walk_until: float
     trusted_before: int
     bytes_left: int = limits.SNAPSHOT_TREE_BYTES_MAX
     found: Tree = field(default_factory=dict[str, ScannedFile])
@@ -83,6 +84,7 @@ class TreeScanner:
             root=root,
             known=known,
             read_until=time.monotonic() + limits.SNAPSHOT_SCAN_SECONDS_MAX,
+            walk_until=time.monotonic() + limits.SNAPSHOT_WALK_SECONDS_MAX,
             trusted_before=now_nanos - limits.SNAPSHOT_SETTLED_NANOS,
         )
         stack: list[tuple[str, tuple[_DirectoryRules, ...]]] = [(root, _rules_above(root))]
@@ -114,6 +116,8 @@ class TreeScanner:
         )
         below: list[tuple[str, tuple[_DirectoryRules, ...]]] = []
         for entry in entries:
+            if time.monotonic() > scan.walk_until:
+                raise TreeTooLargeError("scanning it takes too long")
             is_directory = entry.is_dir(follow_symlinks=False)
             if not self._is_wanted(entry, rules, is_directory=is_directory):
                 continue
@@ -189,18 +193,20 @@ def _rules_above(root: str) -> tuple[_DirectoryRules, ...]:
 
 def _read_rules(directory: str, name: str) -> tuple[_DirectoryRules, ...]:
     try:
-        with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
+        with open(
+            os.path.join(directory, name), encoding="utf-8", errors="surrogateescape", newline=""
+        ) as file:
             text = file.read(limits.SNAPSHOT_FILE_BYTES_MAX)
     except OSError:
         return ()
-    rules = glob.parse_ignore(text)
+    rules = ignore.parse_ignore(text)
     return (_DirectoryRules(directory, rules),) if rules else ()
 
 
 def _is_ignored(path: str, rules: tuple[_DirectoryRules, ...], *, is_directory: bool) -> bool:
     for level in reversed(rules):
         relative = path[len(level.directory) :].lstrip("/")
-        verdict = glob.ignored(level.rules, relative, is_directory=is_directory)
+        verdict = ignore.ignored(level.rules, relative, is_directory=is_directory)
         if verdict is not None:
             return verdict
     return False

@@ -4,11 +4,12 @@ A compressed piece may expand a thousandfold, so it is returned in bounded slice
 servers the caller limits the expansion of the whole body.
 """
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
-from perdure.net.transport import TransportError
+from perdure.net.transport import TransportError, UnreadableAnswerError
 
 SLICE_BYTES_MAX: Final = 1024 * 1024
 INFLATION_FREE_BYTES: Final = 64 * 1024
@@ -32,7 +33,7 @@ def decode_body(
         return _Plain(read)
     if encoding in _COMPRESSED:
         return _Inflated(read, headless=encoding == "deflate", inflation_max=inflation_max)
-    raise TransportError(f"the answer has an unknown content encoding: {encoding[:40]!r}")
+    raise UnreadableAnswerError(f"the answer has an unknown content encoding: {encoding[:40]!r}")
 
 
 class _Plain:
@@ -68,6 +69,9 @@ class _Inflated:
                 if not self._compressed:
                     raise TransportError("the compressed answer was cut off")
                 self._bytes_in += len(self._compressed)
+            else:
+                # The next slice of the same piece: other tasks run in between.
+                await asyncio.sleep(0)
             data = self._slice()
             if data:
                 return data

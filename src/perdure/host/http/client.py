@@ -67,6 +67,7 @@ class HttptoolsTransport:
         idle_seconds_max: float = IDLE_SECONDS_MAX,
         pinned: Sequence[str] = (),
         inflation_max: int | None = None,
+        gather_seconds: float = 0,
     ) -> None:
         """With `pinned`, connections go only to these addresses, tried in order.
 
@@ -79,6 +80,7 @@ class HttptoolsTransport:
         self._idle_seconds_max = idle_seconds_max
         self._pinned = pinned
         self._inflation_max = inflation_max
+        self._gather_seconds = gather_seconds
         self._pools: dict[Origin, _Pool] = {}
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpResponse]:
@@ -159,7 +161,7 @@ class HttptoolsTransport:
         host, port = (address, origin.port) if proxy is None else (proxy.host, proxy.port)
         secure = origin.scheme == "https"
         _, connection = await loop.create_connection(
-            lambda: Connection(pool),
+            lambda: Connection(pool, gather_seconds=self._gather_seconds),
             host,
             port,
             ssl=self._tls() if secure else None,
@@ -177,7 +179,7 @@ class HttptoolsTransport:
         transport, tunnel = await loop.create_connection(
             lambda: Tunnel(proxy, f"{authority}:{origin.port}"), proxy.host, proxy.port
         )
-        connection = Connection(pool)
+        connection = Connection(pool, gather_seconds=self._gather_seconds)
         try:
             await tunnel.opened
             if origin.scheme == "http":

@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection: sends requests and reads their responses, one after another.
 
 host.http.client assigns requests to connections. Reading pauses while too much is unread, so that
-a slow reader applies backpressure to the server.
+a slow reader applies backpressure to the server. A model sends a word at a time; the words that
+arrive within `gather_seconds` of a read are read together, and cost one wake-up instead of many.
 
 Invariant: a waiting reader always wakes: by bytes, by the end, or by the loss of the connection.
 """
@@ -14,6 +15,7 @@ from perdure.host.http.response import ResponseParser
 from perdure.net.transport import TransportError
 
 UNREAD_BYTES_MAX: Final = 1024 * 1024
+GATHERED_BYTES_MAX: Final = 16 * 1024
 LINGER_SECONDS_MAX: Final = 1.0
 LINGER_BYTES_MAX: Final = 64 * 1024
 
@@ -30,7 +32,7 @@ class Owner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, *, gather_seconds: float = 0) -> None:
         loop = asyncio.get_running_loop()
         self.is_open = False
         self.requests = 0
@@ -43,6 +45,10 @@ class Connection(asyncio.Protocol):
         self._failure: TransportError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._gather_seconds = gather_seconds
+        self._gather_timer: asyncio.TimerHandle | None = None
+        self._due_at = 0.0
+        """When bytes that arrive may be read; until then they are gathered."""
         self._paused = False
         self._finished = True
 
@@ -53,6 +59,7 @@ class Connection(asyncio.Protocol):
         self.requests += 1
         self._finished = False
         self._response = ResponseParser()
+        self._due_at = 0.0
         self._transport.writelines(pieces)
 
     async def head(self) -> Head:
@@ -63,12 +70,14 @@ class Connection(asyncio.Protocol):
 
     async def read(self) -> bytes:
         """The body bytes that have arrived, waiting for some; empty at the end."""
-        while True:
-            data = self._response.take()
-            if data or self._response.complete:
-                self._resume_reading()
-                return data
+        while not self._is_readable():
+            self._gather()
             await self._progress()
+        data = self._response.take()
+        if self._gather_seconds:
+            self._due_at = self._loop.time() + self._gather_seconds
+        self._resume_reading()
+        return data
 
     @property
     def answered(self) -> bool:
@@ -116,7 +125,12 @@ class Connection(asyncio.Protocol):
             assert self._transport is not None
             self._transport.pause_reading()
             self._paused = True
-        self._wake()
+        if self._waiter is None:
+            return
+        if self._is_readable() or not response.ready_bytes:
+            self._wake()
+        else:
+            self._gather()
 
     def eof_received(self) -> None:
         self._end(None)
@@ -128,6 +142,27 @@ class Connection(asyncio.Protocol):
         if not self.gone.done():
             self.gone.set_result(None)
             self._owner.lost(self)
+
+    def _is_readable(self) -> bool:
+        """Whether a read returns now: at the end, with many bytes, or with bytes that waited."""
+        response = self._response
+        if response.complete:
+            return True
+        if not response.ready_bytes:
+            return False
+        if response.ready_bytes >= GATHERED_BYTES_MAX or self._failure is not None:
+            return True
+        return not self.is_open or not self._due_at or self._loop.time() >= self._due_at
+
+    def _gather(self) -> None:
+        """Have the bytes that arrived, and those that follow shortly, read together."""
+        if self._response.ready_bytes and self._gather_timer is None:
+            self._gather_timer = self._loop.call_at(self._due_at, self._end_gathering)
+
+    def _end_gathering(self) -> None:
+        self._gather_timer = None
+        self._due_at = 0.0
+        self._wake()
 
     async def _progress(self) -> None:
         if self._failure is not None:
@@ -185,3 +220,6 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._gather_timer is not None:
+            self._gather_timer.cancel()
+            self._gather_timer = None

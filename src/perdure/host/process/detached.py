@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from perdure.core.session.job import DetachedProcess, Sighting
-from perdure.host.process import spawn, table
+from perdure.host.process import orphans, spawn, table
 from perdure.ports import DetachedCommand
 
 _EXIT: Final = ".exit"
@@ -143,7 +143,9 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
 
 
 def _variables(environment: Mapping[str, str] | None) -> Mapping[str, str]:
-    return os.environ if environment is None else environment
+    given = os.environ if environment is None else environment
+    # If this process is part of a command of another one, the job is not, and outlives both.
+    return {name: value for name, value in given.items() if name != orphans.VARIABLE}
 
 
 def _read_exit_code(process: DetachedProcess) -> int | None:

@@ -18,6 +18,7 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.host.process import table
+from perdure.host.process.child_records import ChildRecord, ChildRecords
 
 _INPUT: Final = 0
 _OUTPUT: Final = 1
@@ -26,8 +27,11 @@ _OUTPUT: Final = 1
 class LocalPipedProcess(asyncio.SubprocessProtocol):
     """Adapter of ports.PipedProcess."""
 
-    def __init__(self, heard: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+    def __init__(
+        self, heard: Callable[[bytes], None], ended: Callable[[], None], record: ChildRecord
+    ) -> None:
         self.over = False
+        self._record = record
         self._heard = heard
         self._ended = ended
         self._exited = asyncio.Event()
@@ -47,6 +51,7 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._exited.set()
+        self._record.end()
         # Its last output may not have arrived yet; a child of it may hold the pipe for ever.
         if not self.over:
             asyncio.get_running_loop().call_later(limits.PROCESS_DRAIN_SECONDS, self._end)
@@ -94,6 +99,9 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
 class LocalPipedProcesses:
     """Adapter of ports.PipedProcesses."""
 
+    def __init__(self, records: ChildRecords | None = None) -> None:
+        self._records = records or ChildRecords()
+
     async def start(
         self,
         arguments: Sequence[str],
@@ -103,15 +111,17 @@ class LocalPipedProcesses:
         heard: Callable[[bytes], None],
         ended: Callable[[], None],
     ) -> LocalPipedProcess:
-        process = LocalPipedProcess(heard, ended)
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: process,
-            *arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=directory,
-            env=environment,
-            start_new_session=True,
-        )
+        with self._records.begin() as record:
+            process = LocalPipedProcess(heard, ended, record)
+            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: process,
+                *arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=directory,
+                env=record.mark(environment),
+                start_new_session=True,
+            )
+            record.started(transport.get_pid())
         return process

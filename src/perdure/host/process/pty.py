@@ -23,6 +23,7 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.host.process import spawn, table
+from perdure.host.process.child_records import ChildRecord, ChildRecords
 from perdure.schema.files.pty import PtySize
 
 _BECOME: Final = 'cd -- "$1" && unset OLDPWD && shift && exec 0<>"$0" 1>&0 2>&0 && exec "$@"'
@@ -35,8 +36,11 @@ _OVER: Final = frozenset({errno.EIO, errno.EBADF})
 class LocalPty:
     """Adapter of ports.Terminal."""
 
-    def __init__(self, pid: int, descriptor: int, heard: Callable[[str], None]) -> None:
+    def __init__(
+        self, pid: int, descriptor: int, heard: Callable[[str], None], record: ChildRecord
+    ) -> None:
         self.pid = pid
+        self._record = record
         self._leader = _Leader(pid)
         self._descriptor = descriptor
         self._heard = heard
@@ -58,6 +62,7 @@ class LocalPty:
             if not self._leader.is_over:
                 self.kill()
                 await self._leader.wait()
+            self._record.end()
             self._close()
         return code
 
@@ -190,6 +195,9 @@ class _Leader:
 class LocalPtys:
     """Adapter of ports.TerminalHost."""
 
+    def __init__(self, records: ChildRecords | None = None) -> None:
+        self._records = records or ChildRecords()
+
     async def open(
         self,
         arguments: Sequence[str],
@@ -205,18 +213,20 @@ class LocalPtys:
             _set_size(master, size)
             # Raise for an inaccessible directory here, instead of a message in the terminal.
             os.stat(os.path.join(directory, "."))
-            pid = spawn.start_shell(
-                _BECOME,
-                (os.ttyname(slave), directory, *arguments),
-                environment=environment,
-                files=[(os.POSIX_SPAWN_DUP2, slave, standard) for standard in range(3)],
-            )
+            with self._records.begin("session") as record:
+                pid = spawn.start_shell(
+                    _BECOME,
+                    (os.ttyname(slave), directory, *arguments),
+                    environment=record.mark(environment),
+                    files=[(os.POSIX_SPAWN_DUP2, slave, standard) for standard in range(3)],
+                )
+                record.started(pid)
         except BaseException:
             os.close(master)
             raise
         finally:
             os.close(slave)
-        return LocalPty(pid, master, heard)
+        return LocalPty(pid, master, heard, record)
 
 
 def _set_size(descriptor: int, size: PtySize) -> None:

@@ -25,12 +25,16 @@ from perdure.core.limits import (
     PROCESS_WAITING_BYTES_MAX,
 )
 from perdure.host.process import table
+from perdure.host.process.child_records import ChildRecord, ChildRecords
 from perdure.ports import OutputSink, ProcessResult
 from perdure.schema.value import Value
 
 
 class LocalProcesses:
-    """Adapter of ports.SpoolingRunner."""
+    """Adapter of ports.SpoolingRunner. With `records`, its children end when this process dies."""
+
+    def __init__(self, records: ChildRecords | None = None) -> None:
+        self._records = records or ChildRecords()
 
     async def run(
         self,
@@ -45,7 +49,9 @@ class LocalProcesses:
         errors = subprocess.DEVNULL if separate_errors else subprocess.STDOUT
         command = _Command(tuple(arguments), directory, environment, errors)
         kept = _BoundedOutput(output_bytes_max)
-        ending = await _run_to_end(command, kept, timeout_seconds=timeout_seconds)
+        ending = await _run_to_end(
+            command, kept, timeout_seconds=timeout_seconds, records=self._records
+        )
         return ending.to_result(output=bytes(kept.output), truncated=kept.truncated)
 
     async def run_into(
@@ -58,7 +64,9 @@ class LocalProcesses:
         timeout_seconds: float,
     ) -> ProcessResult:
         command = _Command(tuple(arguments), directory, environment, subprocess.STDOUT)
-        ending = await _run_to_end(command, sink, timeout_seconds=timeout_seconds)
+        ending = await _run_to_end(
+            command, sink, timeout_seconds=timeout_seconds, records=self._records
+        )
         return ending.to_result(output=b"", truncated=False)
 
 
@@ -178,13 +186,17 @@ class _Child(asyncio.SubprocessProtocol):
 
 
 async def _run_to_end(
-    command: _Command, destination: _BoundedOutput | OutputSink, *, timeout_seconds: float
+    command: _Command,
+    destination: _BoundedOutput | OutputSink,
+    *,
+    timeout_seconds: float,
+    records: ChildRecords,
 ) -> _Ending:
     child = _Child(destination, asyncio.Event())
     # In its own task: a caller that is cancelled while the child starts must not leave it behind,
     # and asyncio alone would kill only the leader of its group.
     task = asyncio.create_task(
-        _run(command, child, timeout_seconds), name=f"process {command.arguments[0]}"
+        _run(command, child, timeout_seconds, records), name=f"process {command.arguments[0]}"
     )
     try:
         return await asyncio.shield(task)
@@ -197,7 +209,27 @@ async def _run_to_end(
         raise
 
 
-async def _run(command: _Command, child: _Child, timeout_seconds: float) -> _Ending:
+async def _run(
+    command: _Command, child: _Child, timeout_seconds: float, records: ChildRecords
+) -> _Ending:
+    with records.begin() as record:
+        transport = await _start(command, child, record)
+    delivery = asyncio.create_task(child.deliver(), name="output")
+    in_time = await _wait_for(timeout_seconds, child.over)
+    left_running = await _end_group(transport.get_pid(), child)
+    # Not before: a run that is cut off here leaves its record, so that its child is ended later.
+    record.end()
+    exit_code = transport.get_returncode()
+    transport.close()
+    child.close()
+    await delivery
+    return _Ending(exit_code if in_time else None, not in_time, in_time and left_running)
+
+
+async def _start(
+    command: _Command, child: _Child, record: ChildRecord
+) -> asyncio.SubprocessTransport:
+    environment = command.environment
     transport, _ = await asyncio.get_running_loop().subprocess_exec(
         lambda: child,
         *command.arguments,
@@ -205,17 +237,11 @@ async def _run(command: _Command, child: _Child, timeout_seconds: float) -> _End
         stdout=subprocess.PIPE,
         stderr=command.errors,
         cwd=command.directory,
-        env=command.environment,
+        env=record.mark(os.environ if environment is None else environment),
         start_new_session=True,
     )
-    delivery = asyncio.create_task(child.deliver(), name="output")
-    in_time = await _wait_for(timeout_seconds, child.over)
-    left_running = await _end_group(transport.get_pid(), child)
-    exit_code = transport.get_returncode()
-    transport.close()
-    child.close()
-    await delivery
-    return _Ending(exit_code if in_time else None, not in_time, in_time and left_running)
+    record.started(transport.get_pid())
+    return transport
 
 
 async def _end_group(group: int, child: _Child) -> bool:

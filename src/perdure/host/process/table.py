@@ -1,4 +1,4 @@
-"""The process table: members of a group or session, writers of a pipe or file, and identities.
+"""The process table: its rows, members of a group or session, writers of a pipe, and identities.
 
 Read from /proc. Without it no process is found: a process that left its group then keeps running,
 but cannot delay a caller. Processes of other users are not visible.
@@ -6,17 +6,73 @@ but cannot delay a caller. Processes of other users are not visible.
 
 import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Final
+
+from perdure.schema.value import Value
 
 _PROC: Final = "/proc"
 _STAT: Final = re.compile(r"\d+ \(.*\) (?P<state>\S) \d+ (?P<group>\d+) ", re.DOTALL)
 _BOOT: Final = f"{_PROC}/sys/kernel/random/boot_id"
+_STATE: Final = 0
+_PARENT: Final = 1
+_SESSION: Final = 3
 _STARTED: Final = 19
-"""Index of the start time among the fields after the process name."""
+"""Indexes of fields of a row, after the process name."""
 _WRITABLE: Final = os.O_WRONLY | os.O_RDWR
 _DEAD: Final = frozenset("ZX")
+
+
+class ProcessRow(Value):
+    """A running process: the pid and the start time are its own, the rest may change."""
+
+    pid: int
+    program: str
+    parent: int
+    session: int
+    started: str
+
+
+def list_rows() -> tuple[ProcessRow, ...]:
+    """All running processes; zombies do not count."""
+    return tuple(row for process in _processes() if (row := _read_row(process)) is not None)
+
+
+def is_same(row: ProcessRow, other: ProcessRow | None) -> bool:
+    """Whether both are of one process: a reused pid has another start time."""
+    return other is not None and (row.pid, row.started) == (other.pid, other.started)
+
+
+def identify(row: ProcessRow) -> str:
+    """The identity of the process: see `read_identity`."""
+    return f"{_read_boot()}:{row.started}"
+
+
+def send_signal(row: ProcessRow, number: signal.Signals) -> None:
+    """Send a signal to that process and to no other; no-op if it is gone or not ours."""
+    with suppress(OSError):
+        # The descriptor stays with the process; the row tells whether it is the one of then.
+        process = os.pidfd_open(row.pid)
+        try:
+            if is_same(row, _read_row(row.pid)):
+                signal.pidfd_send_signal(process, number)
+        finally:
+            os.close(process)
+
+
+def read_variable(process: int, name: str) -> str:
+    """A variable of the environment that a process was started with; empty if unknown."""
+    try:
+        with open(f"{_PROC}/{process}/environ", "rb") as file:
+            variables = file.read().split(b"\0")
+    except OSError:
+        return ""
+    start = os.fsencode(f"{name}=")
+    found = (variable for variable in variables if variable.startswith(start))
+    return os.fsdecode(next(found, start)[len(start) :])
 
 
 def has_members(group: int) -> bool:
@@ -47,15 +103,8 @@ def list_session(leader: int) -> tuple[int, ...]:
 
 def read_identity(process: int) -> str:
     """An identity that is unique even when pids are reused; empty for a dead process."""
-    try:
-        with open(_BOOT, encoding="ascii") as file:
-            boot = file.read().strip()
-        with open(f"{_PROC}/{process}/stat", encoding="latin-1") as file:
-            # A process name may contain any character, even a bracket.
-            state, *fields = file.read().rpartition(")")[2].split()
-    except (OSError, ValueError):
-        return ""
-    return "" if state in _DEAD else f"{boot}:{fields[_STARTED - 1]}"
+    row = _read_row(process)
+    return "" if row is None else identify(row)
 
 
 def list_pipe_writers(pipe: int) -> tuple[int, ...]:
@@ -71,6 +120,31 @@ def list_file_writers(path: str) -> tuple[int, ...]:
 def _list_writers(target: str) -> tuple[int, ...]:
     others = (process for process in _processes() if process != os.getpid())
     return tuple(process for process in others if _writes_to(process, target))
+
+
+def _read_row(process: int) -> ProcessRow | None:
+    try:
+        with open(f"{_PROC}/{process}/stat", encoding="latin-1") as file:
+            # A process name may contain any character, even a bracket.
+            name, _, rest = file.read().rpartition(")")
+    except OSError:
+        return None
+    fields = rest.split()
+    if not fields or fields[_STATE] in _DEAD:
+        return None
+    program = name.partition("(")[2]
+    return ProcessRow(
+        process, program, int(fields[_PARENT]), int(fields[_SESSION]), fields[_STARTED]
+    )
+
+
+@cache
+def _read_boot() -> str:
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def _processes() -> Iterator[int]:

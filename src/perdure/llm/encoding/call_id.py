@@ -10,12 +10,14 @@ import re
 from collections.abc import Collection
 from hashlib import blake2b
 
+from perdure.llm.encoding import provider_json
 from perdure.llm.message import Segment
 from perdure.schema import codec
 
 
 def free_id(given: str | None, taken: Collection[str], number: int, *, prefix: str = "call") -> str:
     """The given id if it is free, else a counted one, starting with `number`."""
+    provider_json.require_few(taken, "calls")
     if given and given not in taken:
         return given
     while (counted := f"{prefix}_{number}") in taken:

@@ -162,6 +162,8 @@ def _status_in(code: str) -> int | None:
 
 
 BODY_BYTES_MAX: Final = 16 * 1024
+_NESTING_MAX: Final = 16
+"""How deep a message may be inside an error object."""
 MESSAGE_CHARS_MAX: Final = 500
 RETRY_AFTER_MILLIS_MAX: Final = 24 * 60 * 60 * 1000
 
@@ -208,17 +210,26 @@ def from_response(
 
 def detail_of(value: JsonValue) -> ErrorDetail:
     """Find the message in an error object of any common shape."""
+    for _ in range(_NESTING_MAX):
+        match value:
+            case [first, *_] | {"errors": [first, *_]} | {"detail": [first, *_]}:
+                value = first
+            case {"error": inner} if inner:
+                value = inner
+            case _:
+                break
     match value:
         case str():
-            return ErrorDetail(value)
-        case [first, *_] | {"errors": [first, *_]} | {"detail": [first, *_]}:
-            return detail_of(first)
-        case {"error": inner} if inner:
-            return detail_of(inner)
+            return _short_detail(value)
         case {"message": str() as text} | {"msg": str() as text} | {"detail": str() as text}:
-            return ErrorDetail(text, _code(value))
+            return _short_detail(text, _code(value))
         case _:
-            return ErrorDetail(codec.encode(value).decode())
+            return _short_detail(codec.encode(value)[:BODY_BYTES_MAX].decode(errors="replace"))
+
+
+def _short_detail(text: str, code: str = "") -> ErrorDetail:
+    """The beginning of it, which is all that is shown: an error inside a stream may be large."""
+    return ErrorDetail(text[:BODY_BYTES_MAX], code[:MESSAGE_CHARS_MAX])
 
 
 def detail_of_body(body: bytes) -> ErrorDetail:
@@ -235,6 +246,7 @@ def detail_of_body(body: bytes) -> ErrorDetail:
 
 def clean_message(text: str, secrets: Iterable[str]) -> str:
     """`text` as one line of limited length, without secrets."""
+    text = text[:BODY_BYTES_MAX]
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     line = redaction.redact(line, secrets)
     return line if len(line) <= MESSAGE_CHARS_MAX else f"{line[: MESSAGE_CHARS_MAX - 1]}…"

@@ -17,7 +17,8 @@ from perdure.llm.encoding import shared, wire_protocol
 from perdure.llm.encoding.wire_protocol import FrameReader, ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError
-from perdure.llm.http import errors
+from perdure.llm.http import call_limits, errors
+from perdure.llm.http.call_limits import AnswerUse, CallLimits
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.llm.route import Route, ToolCallMode
@@ -25,9 +26,14 @@ from perdure.llm.tool_fallback import text_parser
 from perdure.llm.tool_fallback.json_schema import with_json_schema
 from perdure.llm.tool_fallback.text_calls import Read, with_text_calls
 from perdure.net import sse
-from perdure.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
+from perdure.net.transport import (
+    HttpRequest,
+    HttpResponse,
+    HttpTransport,
+    TransportError,
+    UnreadableAnswerError,
+)
 from perdure.schema.codec import JsonObject
-from perdure.schema.value import Value
 
 T = TypeVar("T")
 
@@ -67,7 +73,9 @@ PROTOCOL_OWNED: Final = frozenset(
 )
 """Body keys that only a wire protocol may write."""
 
+_PIECE_BYTES: Final = 64 * 1024
 
+_ENDS: Final = (Finish, ProviderError)
 _READERS: Final[Mapping[ToolCallMode, Read]] = {
     "printed": text_parser.parse_calls,
     "constrained": text_parser.parse_answer,
@@ -78,20 +86,6 @@ class CallClock(Protocol):
     """The clock that a call needs."""
 
     def now_millis(self) -> int: ...
-
-
-class CallLimits(Value, kw_only=True):
-    """Timeouts and sizes of a call."""
-
-    frame_bytes_max: int = 16 * 1024 * 1024
-    refusal_seconds_max: float = 5.0
-    """To read the body of an error response; the part received by then is used."""
-    connect_seconds_max: float | None = None
-    """To connect; None leaves it to the transport, 0 means no timeout."""
-    first_byte_seconds_max: float = 0
-    """From the request to the first byte of the answer; 0 means no timeout."""
-    idle_seconds_max: float = 0
-    """The longest pause within an answer; 0 means no timeout."""
 
 
 DEFAULT_LIMITS: Final = CallLimits()
@@ -187,19 +181,19 @@ class _HttpModelCall:
     ) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         reader = self._protocol.frames(self._limits.frame_bytes_max)
         state = self._protocol.start()
-        chunk = first
-        while chunk:
-            batch, error = self._step_all(reader, state, chunk)
+        used = AnswerUse(self._limits)
+        body = _Body(chunks, first)
+        while piece := await self._next(body, used):
+            used.count(len(piece))
+            batch, error = self._step_all(reader, state, piece)
             if batch:
                 yield batch
-                if isinstance(batch[-1], Finish | ProviderError):
+                if isinstance(batch[-1], _ENDS):
                     return
+                # After the yield: the time that the reader of these events takes is not idle.
+                used.hear(batch)
             if error is not None:
                 raise error
-            try:
-                chunk = await self._next(chunks)
-            except TransportError as error:
-                raise self._transport_failure(error) from error
         yield self._cleaned(self._protocol.finish(state))
 
     def _step_all(
@@ -208,10 +202,14 @@ class _HttpModelCall:
         """The events that a chunk completes, and the error that ends the stream, if any."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
+        step = self._protocol.step
         try:
             for frame in reader.feed(chunk):
-                events += self._protocol.step(state, frame)
-                if events and isinstance(events[-1], Finish | ProviderError):
+                stepped = step(state, frame)
+                if not stepped:
+                    continue
+                events += stepped
+                if isinstance(stepped[-1], _ENDS):
                     break
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))
@@ -232,9 +230,15 @@ class _HttpModelCall:
         response = await stack.enter_async_context(self._transport.open(request))
         return response, await anext(response.chunks, b"") if _is_stream(response) else b""
 
-    async def _next(self, chunks: AsyncIterator[bytes]) -> bytes:
-        """The next chunk of the body; empty at the end."""
-        return await _within(self._limits.idle_seconds_max, "idle", anext(chunks, b""))
+    async def _next(self, body: "_Body", used: AnswerUse) -> bytes:
+        """The next piece of the body; empty at the end."""
+        try:
+            async with asyncio.timeout_at(used.deadline):
+                return await body.next()
+        except TimeoutError as error:
+            raise call_limits.silence(self._limits.idle_seconds_max, "idle") from error
+        except TransportError as error:
+            raise self._transport_failure(error) from error
 
     async def _refusal_body(self, chunks: AsyncIterator[bytes]) -> bytes:
         body = bytearray()
@@ -264,7 +268,28 @@ class _HttpModelCall:
 
     def _transport_failure(self, error: TransportError) -> LLMError:
         reason = errors.clean_message(str(error), self._secrets)
+        if isinstance(error, UnreadableAnswerError):
+            message = f"The provider's answer cannot be read: {reason}"
+            return LLMError("invalid-provider-output", message)
         return LLMError("transport", f"The connection to the provider failed: {reason}")
+
+
+class _Body:
+    """The body of an answer in pieces that are quick to step through."""
+
+    def __init__(self, chunks: AsyncIterator[bytes], first: bytes) -> None:
+        self._chunks = chunks
+        self._chunk = first
+        self._at = 0
+
+    async def next(self) -> bytes:
+        """The next piece; empty at the end. Other tasks run between those of a large chunk."""
+        if self._at >= len(self._chunk):
+            self._chunk, self._at = await anext(self._chunks, b""), 0
+        elif self._at:
+            await asyncio.sleep(0)
+        begin, self._at = self._at, self._at + _PIECE_BYTES
+        return self._chunk[begin : self._at]
 
 
 async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
@@ -274,8 +299,7 @@ async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
         async with asyncio.timeout(seconds):
             return await answer
     except TimeoutError as error:
-        message = f"The provider was silent for {seconds:g} s, the limit `{limit}` of its timeouts"
-        raise LLMError("timeout", message) from error
+        raise call_limits.silence(seconds, limit) from error
 
 
 def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:

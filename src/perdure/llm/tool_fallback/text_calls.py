@@ -64,6 +64,10 @@ class _Answer(State):
     ) -> tuple[LLMEvent, ...]:
         out: list[LLMEvent] = []
         for event in batch:
+            if isinstance(event, TextDelta) and self.held is None:
+                self.pieces.append(event.text)
+                out.append(event)
+                continue
             if isinstance(event, Finish):
                 out += self._finished(event, read)
                 continue

@@ -91,10 +91,13 @@ def _command_folders(
         environment.variables.get(parent_directories.DISABLE)
     ):
         return
-    for parent in parent_directories.list_downwards(directory, root):
-        for folder in _FOLDERS:
-            path = f"{parent.rstrip('/')}/{_CONFIG_DIRECTORY}/{folder}"
-            yield _CommandFolder(path, parent_directories.link_bounds(parent, root))
+    try:
+        for parent in parent_directories.list_downwards(directory, root):
+            for folder in _FOLDERS:
+                path = f"{parent.rstrip('/')}/{_CONFIG_DIRECTORY}/{folder}"
+                yield _CommandFolder(path, parent_directories.link_bounds(parent, root))
+    except OSError as error:
+        logger.warning("commands: those of the project are not listed: %s", error)
 
 
 def _markdown(top: str) -> Iterator[str]:
@@ -108,8 +111,11 @@ def _markdown(top: str) -> Iterator[str]:
         try:
             with os.scandir(folder) as listing:
                 some = list(itertools.islice(listing, limits.COMMAND_ENTRIES_MAX))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             # Most of these folders do not exist.
+            continue
+        except OSError as error:
+            logger.warning("commands: %s cannot be searched: %s", folder, error.strerror or error)
             continue
         for entry in sorted(some, key=lambda entry: entry.name):
             if entry.name.endswith(_SUFFIX) and entry.name != _SUFFIX:

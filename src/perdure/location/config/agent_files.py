@@ -7,13 +7,15 @@ directory it configures, by its real path: a link could otherwise show any file 
 a model.
 
 Invariant: folders are listed at every load and files read only when they changed; a file that
-cannot be used is reported and left out alone.
+cannot be used is reported and left out alone. What cannot be looked at is as it was last read.
 """
 
 import itertools
 import os
 from collections.abc import Iterator
 from typing import Final
+
+from msgspec import structs
 
 from perdure.core import limits
 from perdure.core.config_file import legacy
@@ -25,9 +27,10 @@ from perdure.core.settings.document import Document
 from perdure.core.text import front_matter
 from perdure.core.text.front_matter import FrontMatterError
 from perdure.host.files import cached_files
-from perdure.host.files.cached_files import Signature
+from perdure.host.files.cached_files import FileTooLargeError, Signature
 from perdure.location.config.files import project_directory
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 
 _SUFFIX: Final = ".md"
 _FOLDERS: Final = ("agent", "agents", "mode", "modes")
@@ -39,30 +42,45 @@ class AgentFiles:
 
     def __init__(self, trust: Trust) -> None:
         self._trust: Trust = trust
-        self._kept: dict[str, dict[str, tuple[Signature, Document]]] = {}
+        self._kept: dict[str, dict[str, _Kept]] = {}
 
     def get(self, config_directory: str) -> tuple[Document, ...]:
         """A document for each agent file, and for each problem with a folder."""
         before = self._kept.get(config_directory, {})
-        kept: dict[str, tuple[Signature, Document]] = {}
-        problems: list[Problem] = []
+        kept: dict[str, _Kept] = {}
+        search = _Search()
         for top in _tops(config_directory):
-            for path in _markdown(top, problems):
+            for path in search.markdown(top):
                 if len(kept) == limits.AGENT_FILES_MAX:
-                    problems.append(Problem(top, f"has more than {len(kept)} agents"))
+                    search.problems.append(Problem(top, f"has more than {len(kept)} agents"))
                     break
-                signature = cached_files.signature(path)
-                if signature is None:
-                    continue
-                known = before.get(path)
-                if known is None or known[0] != signature:
-                    known = signature, self._document(path, top)
-                kept[path] = known
+                found = self._file(path, top, before.get(path))
+                if found is not None:
+                    kept[path] = found
+        reports = [_unusable(problem, self._trust) for problem in search.problems]
+        for folder, problem in search.unreadable.items():
+            kept |= {path: old for path, old in before.items() if is_within(path, folder)}
+            reports.append(_unread(problem, self._trust))
         self._kept[config_directory] = kept
-        reports = (_unusable(problem, self._trust) for problem in problems)
-        return (*(document for _, document in kept.values()), *reports)
+        return (*(known.document for known in kept.values()), *reports)
+
+    def _file(self, path: str, top: str, known: "_Kept | None") -> "_Kept | None":
+        """The file as it is, or as it was last read; None when it is absent."""
+        try:
+            signature = cached_files.signature(path)
+            if signature is None:
+                return None
+            if known is not None and known.signature == signature:
+                return known
+            return _Kept(signature, self._document(path, top))
+        except OSError as error:
+            if known is not None:
+                return _Kept(None, structs.replace(known.document, unread=True))
+            problem = Problem(path, f"is ignored: {error.strerror or error}")
+            return _Kept(None, _unread(problem, self._trust))
 
     def _document(self, path: str, top: str) -> Document:
+        """Read an agent file. Raises OSError."""
         if self._trust == "project":
             tree = project_directory(os.path.dirname(top))
             if not is_within(os.path.realpath(path), tree):
@@ -83,6 +101,13 @@ class AgentFiles:
         return config_document.read(path, self._trust, agents, directory=directory)
 
 
+class _Kept(Value):
+    """The document of a file, and the signature at its reading; None if it must be read again."""
+
+    signature: Signature | None
+    document: Document
+
+
 class _UnusableError(Exception):
     """The file is not an agent; the text says why."""
 
@@ -90,35 +115,59 @@ class _UnusableError(Exception):
 def _tops(config_directory: str) -> Iterator[str]:
     for folder in _FOLDERS:
         top = f"{config_directory}/{folder}"
-        # Most do not exist, and this is the quickest check.
-        if cached_files.exists(top):
+        try:
+            # Most do not exist, and this is the quickest check.
+            if cached_files.exists(top):
+                yield top
+        except OSError:
+            # The search reports why it cannot be looked at.
             yield top
 
 
-def _markdown(top: str, problems: list[Problem]) -> Iterator[str]:
-    """The Markdown files below `top`, sorted by name; a linked folder is visited once."""
-    deep = os.path.basename(top) not in _PRIMARY
-    waiting, seen = [top], set[tuple[int, int]]()
-    for folder in waiting:
-        try:
-            status = os.stat(folder)
-            if (status.st_dev, status.st_ino) in seen:
+class _Search:
+    """One search through the folders of a config directory."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.unreadable: dict[str, Problem] = {}
+        """Folders, or links that may lead to one, that could not be looked at."""
+
+    def markdown(self, top: str) -> Iterator[str]:
+        """The Markdown files below `top`, sorted by name; a linked folder is visited once."""
+        deep = os.path.basename(top) not in _PRIMARY
+        waiting, seen = [top], set[tuple[int, int]]()
+        for folder in waiting:
+            try:
+                status = os.stat(folder)
+                if (status.st_dev, status.st_ino) in seen:
+                    continue
+                entries = _entries(folder)
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            entries = _entries(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+            except OSError as error:
+                self._report(folder, error)
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            if len(seen) > limits.AGENT_FOLDERS_MAX:
+                most = limits.AGENT_FOLDERS_MAX
+                self.problems.append(Problem(top, f"has more than {most} folders"))
+                return
+            for entry in entries:
+                if entry.name.endswith(_SUFFIX) and entry.name != _SUFFIX:
+                    yield entry.path
+                elif deep and self._is_folder(entry):
+                    waiting.append(entry.path)
+
+    def _is_folder(self, entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_dir()
         except OSError as error:
-            problems.append(Problem(folder, f"cannot be searched: {error.strerror or error}"))
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        if len(seen) > limits.AGENT_FOLDERS_MAX:
-            problems.append(Problem(top, f"has more than {limits.AGENT_FOLDERS_MAX} folders"))
-            return
-        for entry in entries:
-            if entry.name.endswith(_SUFFIX) and entry.name != _SUFFIX:
-                yield entry.path
-            elif deep and _is_folder(entry):
-                waiting.append(entry.path)
+            self._report(entry.path, error)
+            return False
+
+    def _report(self, folder: str, error: OSError) -> None:
+        message = f"cannot be searched: {error.strerror or error}"
+        self.unreadable[folder] = Problem(folder, message)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -127,23 +176,13 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return sorted(some, key=lambda entry: entry.name)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        # A link to itself.
-        return False
-
-
 def _fields(path: str) -> JsonObject:
-    """The agent's fields as in a document. Raises UnicodeError and _UnusableError."""
+    """The agent's fields as in a document. Raises OSError, UnicodeError and _UnusableError."""
     try:
         data = cached_files.read(path, bytes_max=limits.AGENT_FILE_BYTES_MAX)
         text = (data or b"").decode("utf-8-sig")
         fields, body = front_matter.split(text)
-    except OSError as error:
-        raise _UnusableError(error.strerror or str(error)) from error
-    except FrontMatterError as error:
+    except (FileTooLargeError, FrontMatterError) as error:
         raise _UnusableError(str(error)) from error
     if data is None:
         raise _UnusableError("it is not a file")
@@ -156,3 +195,7 @@ def _fields(path: str) -> JsonObject:
 
 def _unusable(problem: Problem, trust: Trust) -> Document:
     return Document(path=problem.path, trust=trust, problems=(problem,))
+
+
+def _unread(problem: Problem, trust: Trust) -> Document:
+    return Document(path=problem.path, trust=trust, problems=(problem,), unread=True)

@@ -100,7 +100,7 @@ class Configuration:
         yield from self._users_agents.get(home)
         yield from _existing(self._projects, candidates.files)
         for config_directory in candidates.config_directories:
-            if cached_files.exists(config_directory):
+            if _may_exist(config_directory):
                 yield from _existing(self._projects, _candidates(config_directory))
                 yield from self._projects_agents.get(config_directory)
         yield from self._named_by_variables(directory)
@@ -141,6 +141,14 @@ def _candidates(directory: str) -> tuple[str, ...]:
 
 def _existing(files: DocumentFiles, paths: tuple[str, ...]) -> Iterator[Document]:
     for path in paths:
-        document = files.get(path) if cached_files.exists(path) else None
+        document = files.get(path)
         if document is not None:
             yield document
+
+
+def _may_exist(path: str) -> bool:
+    """Whether a path exists or cannot be looked at."""
+    try:
+        return cached_files.exists(path)
+    except OSError:
+        return True

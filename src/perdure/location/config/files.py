@@ -5,10 +5,13 @@ core.config_file.substitution decides where placeholders may be; this module res
 that a project's document includes must be below the directory it configures, by its real path.
 
 Invariant: a file that cannot be used is left out as a whole and reported, never half applied, and
-the content of an included file leaves this module only inside its document.
+the content of an included file leaves this module only inside its document. While a file cannot be
+looked at, the document is as it was last read.
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Final
 
@@ -44,28 +47,52 @@ class DocumentFiles:
 
     def get(self, path: str) -> Document | None:
         """The document at `path`; None when there is no such file."""
-        signature = cached_files.signature(path)
-        if signature is None:
-            self._kept.pop(path, None)
-            return None
-        kept = self._kept.get(path)
-        if kept is None or not kept.is_current(signature):
-            placeholders = Placeholders(os.path.dirname(path), self._trust, self._environment)
-            document = _read(path, self._trust, placeholders)
-            included = tuple(placeholders.included.items())
-            kept = self._kept[path] = _Kept(signature, document, included)
-        return kept.document
+        try:
+            signature = cached_files.signature(path)
+            if signature is None:
+                self._kept.pop(path, None)
+                return None
+            return self._load(path, signature, os.path.dirname(path), partial(_read, path))
+        except OSError as error:
+            return self._last_known(path, error)
 
     def inline(self, name: str, data: bytes, *, directory: str) -> Document:
         """The document in a variable, which never changes; only the files it includes may."""
         key = f"{name} for {directory}"
+        try:
+            document = self._load(key, _NEVER_CHANGES, directory, partial(_decode, name, data))
+        except OSError as error:
+            return self._last_known(key, error)
+        return document or Document(path=name, trust=self._trust)
+
+    def _load(
+        self, key: str, signature: Signature, directory: str, read: "_Read"
+    ) -> Document | None:
+        """The document as it is now. Raises OSError if it or a file it includes is unreadable."""
         kept = self._kept.get(key)
-        if kept is None or not kept.is_current(_NEVER_CHANGES):
-            placeholders = Placeholders(directory, self._trust, self._environment)
-            document = _decode(name, self._trust, data, placeholders)
+        if kept is not None and kept.is_current(signature):
+            return kept.document
+        placeholders = Placeholders(directory, self._trust, self._environment)
+        document = read(self._trust, placeholders)
+        if document is not None and placeholders.failed is not None:
+            if kept is not None:
+                raise placeholders.failed
+            return structs.replace(document, unread=True)
+        if document is not None:
             included = tuple(placeholders.included.items())
-            kept = self._kept[key] = _Kept(_NEVER_CHANGES, document, included)
-        return kept.document
+            self._kept[key] = _Kept(signature, document, included)
+        return document
+
+    def _last_known(self, key: str, error: OSError) -> Document:
+        """The document as it was last read, marked as unread: it may have changed since."""
+        reason = error.strerror or str(error)
+        kept = self._kept.get(key)
+        if kept is None:
+            problem = Problem(key, f"cannot be read and is ignored: {reason}")
+            return Document(path=key, trust=self._trust, problems=(problem,), unread=True)
+        problem = Problem(key, f"cannot be read and counts as it was last read: {reason}")
+        problems = (*kept.document.problems, problem)
+        return structs.replace(kept.document, problems=problems, unread=True)
 
 
 class Placeholders:
@@ -78,6 +105,8 @@ class Placeholders:
         self._found: dict[str, str | Unresolved] = {}
         self.included: dict[str, Signature | None] = {}
         """Signatures of the files that placeholders name; None for a missing file."""
+        self.failed: OSError | None = None
+        """Why a file that a placeholder names cannot be looked at."""
 
     def __call__(self, placeholder: Placeholder) -> str | Unresolved:
         name = placeholder.name
@@ -94,14 +123,20 @@ class Placeholders:
             self._environment.home if below_home else self.directory,
             name[2:] if below_home else name,
         )
-        self.included[path] = cached_files.signature(path)
         try:
             real = os.path.realpath(path)
         except ValueError:
             return Unresolved("is not a path")
-        if self._tree is not None and not is_within(real, self._tree):
-            return Unresolved("lies outside of the project's directory")
-        return _content(real)
+        try:
+            self.included[path] = cached_files.signature(path)
+            if self._tree is not None and not is_within(real, self._tree):
+                return Unresolved("lies outside of the project's directory")
+            return _content(real)
+        except FileTooLargeError:
+            return Unresolved(f"is larger than {limits.CONFIG_FILE_BYTES_MAX} bytes")
+        except OSError as error:
+            self.failed = error
+            return Unresolved(f"cannot be read: {error.strerror or 'it failed'}")
 
 
 def project_directory(config_directory: str) -> str:
@@ -120,19 +155,21 @@ class _Kept(Value):
         return self.signature == signature and all(same)
 
 
-def _read(path: str, trust: Trust, placeholders: Placeholders) -> Document:
+_Read = Callable[[Trust, Placeholders], Document | None]
+
+
+def _read(path: str, trust: Trust, placeholders: Placeholders) -> Document | None:
+    """Read a document; None when there is no such file. Raises OSError."""
     try:
         data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
-    except OSError as error:
-        problem = Problem(path, f"cannot be read and is ignored: {error.strerror or error}")
+    except FileTooLargeError as error:
+        problem = Problem(path, f"cannot be read and is ignored: {error}")
         return Document(path=path, trust=trust, problems=(problem,))
-    if data is None:
-        return Document(path=path, trust=trust)
-    return _decode(path, trust, data, placeholders)
+    return None if data is None else _decode(path, data, trust, placeholders)
 
 
-def _decode(path: str, trust: Trust, data: bytes, placeholders: Placeholders) -> Document:
-    """Decode a document."""
+def _decode(path: str, data: bytes, trust: Trust, placeholders: Placeholders) -> Document:
+    """Decode a document. Raises OSError."""
     try:
         value = jsonc.decode(data)
     except jsonc.JsoncError as error:
@@ -146,12 +183,8 @@ def _decode(path: str, trust: Trust, data: bytes, placeholders: Placeholders) ->
 
 
 def _content(path: str) -> str | Unresolved:
-    try:
-        data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
-    except FileTooLargeError:
-        return Unresolved(f"is larger than {limits.CONFIG_FILE_BYTES_MAX} bytes")
-    except OSError as error:
-        return Unresolved(f"cannot be read: {error.strerror or 'it failed'}")
+    """The text of an included file. Raises OSError."""
+    data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
     if data is None:
         return Unresolved("is not a file")
     try:
@@ -177,7 +210,7 @@ def _is_timezone(name: str) -> bool:
     zones = import_module("zoneinfo")
     try:
         zones.ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+    except (KeyError, ValueError, IsADirectoryError, NotADirectoryError):
         # Unknown, not a valid name, or a folder of the zone files.
         return False
     return True

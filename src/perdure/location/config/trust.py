@@ -5,8 +5,8 @@ directory, so redirecting a link does not carry a grant along; the bytes are tho
 decoded, so a file swapped between check and use is another document. core.settings.trust decides
 what needs a grant, cli.commands.trust asks the user.
 
-Invariant: a damaged file grants nothing; the file is replaced atomically, under a lock, and only
-the user can read it.
+Invariant: a damaged file grants nothing; one that cannot be looked at grants what it granted last.
+The file is replaced atomically, under a lock, and only the user can read it.
 """
 
 import fcntl
@@ -148,9 +148,11 @@ class Trust:
     def _load(self) -> _File:
         try:
             status = os.lstat(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return _EMPTY
         except OSError as error:
+            if self._cached is not None:
+                return self._cached[1]
             raise self._failed("read", error) from error
         # st_ctime also changes with the owner and the permissions.
         signature = status.st_ctime_ns, status.st_size, status.st_ino

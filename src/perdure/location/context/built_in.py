@@ -2,12 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from typing import Final
 
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextSource, Observation
 from perdure.location.context.registry import Subject
 from perdure.ports import Clock
 from perdure.schema.location import LocationInfo
+
+_MINUTE_MILLIS: Final = 60_000
 
 ENVIRONMENT: ContextSource[str] = ContextSource(
     key="core/environment",
@@ -68,11 +72,16 @@ def _environment(location: LocationInfo, platform: str) -> str:
 
 def _local_date(clock: Clock, timezone: str | None) -> str:
     """The calendar date in the configured time zone, else in that of the host."""
+    return _date_of_minute(clock.now_millis() // _MINUTE_MILLIS, timezone)
+
+
+@lru_cache(maxsize=8)
+def _date_of_minute(minute: int, timezone: str | None) -> str:
     zone: tzinfo | None = None
     if timezone is not None:
         # Reads the build configuration of Python, which a host without a time zone never needs.
         from zoneinfo import ZoneInfo
 
         zone = ZoneInfo(timezone)
-    moment = datetime.fromtimestamp(clock.now_millis() / 1000, UTC).astimezone(zone)
+    moment = datetime.fromtimestamp(minute * _MINUTE_MILLIS // 1000, UTC).astimezone(zone)
     return f"{moment:%a %b %d %Y}"

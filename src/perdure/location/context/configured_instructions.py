@@ -5,8 +5,8 @@ documents may only name files of the project, by their real path. Pages must be 
 internet or on a host that the user allowed. A page is fetched again after a while; until then, and
 when that fails, the earlier text is used.
 
-Invariant: a page that was never fetched, or a file that cannot be read, makes the source
-unavailable. A named file that does not exist is left out.
+Invariant: a page that was never fetched, or a file or directory that cannot be looked at, makes the
+source unavailable. A named file that does not exist is left out.
 """
 
 import asyncio
@@ -22,7 +22,8 @@ from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Obse
 from perdure.core.files.paths import is_within
 from perdure.core.settings.settings import InstructionEntry
 from perdure.host.environment import Environment
-from perdure.location.context import instructions
+from perdure.host.files import cached_files
+from perdure.location.context import file_pattern, instructions
 from perdure.location.context.instructions import (
     InstructionFile,
     InstructionFiles,
@@ -80,7 +81,7 @@ class ConfiguredInstructions:
         self._clock = clock
         self._texts = InstructionTexts()
         self._pages: dict[str, _Page] = {}
-        self._found: dict[str, _Found] = {}
+        self._found: dict[tuple[str, str], _Found] = {}
 
     async def observe(self, subject: Subject) -> Observation:
         """Observe the instructions; empty when none is configured or none exists."""
@@ -98,13 +99,13 @@ class ConfiguredInstructions:
     async def _read(self, entry: InstructionEntry) -> list[InstructionFile]:
         if entry.text.startswith(("http://", "https://")):
             return [InstructionFile(path=entry.text, content=await self._page(entry.text))]
-        paths = await self._matching(os.path.join(entry.directory, self._expanded(entry)))
+        paths = await self._matching(entry.directory, self._expanded(entry))
         return list(self._files(entry, paths))
 
     def _files(self, entry: InstructionEntry, paths: tuple[str, ...]) -> Iterator[InstructionFile]:
         own = parent_directories.link_bounds(entry.directory, self._root)
         for path in paths:
-            real = os.path.realpath(path)
+            real = cached_files.real_path(path)
             if entry.trust == "project" and not is_within(real, own):
                 self._texts.leave_out(path, "it is not in the project")
                 continue
@@ -116,16 +117,27 @@ class ConfiguredInstructions:
         own_home = entry.text.startswith("~/")
         return os.path.join(self._home, entry.text[2:]) if own_home else entry.text
 
-    async def _matching(self, pattern: str) -> tuple[str, ...]:
+    async def _matching(self, directory: str, pattern: str) -> tuple[str, ...]:
         if "**" not in pattern:
-            return _matches(pattern)
+            return self._matches(directory, pattern)
         # A whole tree is walked on a thread, and not at every boundary.
         now = self._clock.now_millis()
-        found = self._found.get(pattern)
+        found = self._found.get((directory, pattern))
         if found is None or _is_old(found.looked_at, now, limits.INSTRUCTION_WALK_SECONDS):
-            paths = await asyncio.to_thread(_matches, pattern)
-            found = self._found[pattern] = _Found(paths, now)
+            paths = await asyncio.to_thread(self._matches, directory, pattern)
+            found = self._found[directory, pattern] = _Found(paths, now)
         return found.paths
+
+    def _matches(self, directory: str, pattern: str) -> tuple[str, ...]:
+        found = file_pattern.find_paths(directory, pattern)
+        if glob.has_magic(pattern) and not os.path.splitext(pattern)[1]:
+            # Such a pattern may match directories; one with a suffix names files.
+            found = filter(self._may_be_file, found)
+        return tuple(sorted(islice(found, limits.INSTRUCTION_FILES_MAX)))
+
+    def _may_be_file(self, path: str) -> bool:
+        """A directory in the place of a known file hides that file."""
+        return not cached_files.is_directory(path) or self._texts.has_read(path)
 
     async def _page(self, url: str) -> str:
         now = self._clock.now_millis()
@@ -158,11 +170,6 @@ class ConfiguredInstructions:
             return page.body.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise WebFetchError("not UTF-8 text") from error
-
-
-def _matches(pattern: str) -> tuple[str, ...]:
-    found = glob.iglob(pattern, recursive=True, include_hidden=True)
-    return tuple(sorted(islice(filter(os.path.isfile, found), limits.INSTRUCTION_FILES_MAX)))
 
 
 def _is_old(since: int, now: int, seconds: int) -> bool:

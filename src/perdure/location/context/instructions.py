@@ -5,8 +5,9 @@ next to files that the Session has read. A project's file must be inside the pro
 path: a link could otherwise show any file of this machine to a model. core.context.system_context
 compares and renders; store.tables.instruction_table keeps what a Session has discovered.
 
-Invariant: an existing file that cannot be read makes the whole source unavailable. A file that is
-not text, or too large, is left out and logged, since waiting would not help.
+Invariant: a file that cannot be looked at makes the whole source unavailable; only one that is seen
+to be absent is. A file that is not text, or too large, is left out and logged, since waiting would
+not help.
 """
 
 import logging
@@ -67,6 +68,10 @@ class InstructionTexts:
         """The text; None when the file does not exist or is left out. May raise OSError."""
         return self._files.get(path)
 
+    def has_read(self, path: str) -> bool:
+        """Whether the path was a file when it was last looked at."""
+        return self._files.has_read(path)
+
     def leave_out(self, path: str, reason: str) -> None:
         """Log once that a file is not used."""
         if (path, reason) not in self._reported:
@@ -117,9 +122,13 @@ class Instructions:
         folder = os.path.dirname(os.path.realpath(path))
         if self._disabled or not is_within(folder, location):
             return ()
-        below = parent_directories.list_downwards(folder, location)[1:]
+        try:
+            below = parent_directories.list_downwards(folder, location)[1:]
+        except OSError as error:
+            logger.warning("instructions: %s", error)
+            return ()
         candidates = (os.path.join(directory, FILE_NAME) for directory in below)
-        return tuple(path for path in candidates if cached_files.exists(path))
+        return tuple(filter(_may_exist, candidates))
 
     @property
     def _disabled(self) -> bool:
@@ -139,10 +148,13 @@ class Instructions:
 
     def _candidates(self, discovered: Iterable[str]) -> Iterator[str]:
         """Canonical paths, in the order in which they are rendered."""
-        yield os.path.realpath(os.path.join(self._environment.config_dir, FILE_NAME))
+        users = os.path.join(self._environment.config_dir, FILE_NAME)
+        if cached_files.exists(users):
+            yield cached_files.real_path(users)
         if self._disabled:
             return
-        location, root = os.path.realpath(self._directory), os.path.realpath(self._root)
+        location = cached_files.real_path(self._directory)
+        root = cached_files.real_path(self._root)
         if not is_within(location, root):
             return
         for path in (
@@ -161,5 +173,13 @@ class Instructions:
         real = os.path.realpath(path)
         if is_within(real, parent_directories.link_bounds(os.path.dirname(path), root)):
             yield real
-        elif cached_files.exists(real):
+        elif _may_exist(real):
             self._texts.leave_out(path, "it is a link that leads out of the project")
+
+
+def _may_exist(path: str) -> bool:
+    """Whether a path exists or cannot be looked at."""
+    try:
+        return cached_files.exists(path)
+    except OSError:
+        return True

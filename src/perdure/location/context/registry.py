@@ -63,14 +63,20 @@ class ContextRegistry:
     def __init__(self, *, application: "ContextRegistry | None" = None) -> None:
         self._application = application
         self._producers: dict[str, Producer] = {}
+        self._immediate: set[str] = set()
 
-    def contribute(self, key: str, producer: Producer) -> None:
-        """Contribute while the Location is open. Raises ContextError for a key in use."""
+    def contribute(self, key: str, producer: Producer, *, immediate: bool = False) -> None:
+        """Contribute while the Location is open. Raises ContextError for a key in use.
+
+        An `immediate` producer hardly ever waits, and gets no task of its own.
+        """
         if system_context.KEY.fullmatch(key) is None:
             raise ContextError(f"context contribution {key!r} is not namespace/name")
         if key in self._producers:
             raise ContextError(f"context contribution {key!r} exists already")
         self._producers[key] = producer
+        if immediate:
+            self._immediate.add(key)
 
     @contextmanager
     def register(self, key: str, producer: Producer) -> Generator[None]:
@@ -90,15 +96,25 @@ class ContextRegistry:
 
     async def observe(self, subject: Subject) -> Observation:
         """Observe all contributions, in key order."""
-        producers = [producer for _, producer in sorted(self.contributions().items())]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_observe(producer, subject)) for producer in producers]
-        return system_context.combine(*(task.result() for task in tasks))
+        producers = self.contributions()
+        waiting = [key for key in producers if key not in self._immediate]
+        observed = await _observe_together(producers, waiting, subject) if waiting else {}
+        for key in self._immediate:
+            observed[key] = await producers[key](subject)
+        return system_context.combine(*(observed[key] for key in sorted(producers)))
 
     def contributions(self) -> dict[str, Producer]:
         """Producers by key: the application's and this Location's."""
         shared = {} if self._application is None else self._application.contributions()
         return shared | self._producers
+
+
+async def _observe_together(
+    producers: dict[str, Producer], keys: Sequence[str], subject: Subject
+) -> dict[str, Observation]:
+    async with asyncio.TaskGroup() as group:
+        tasks = {key: group.create_task(_observe(producers[key], subject)) for key in keys}
+    return {key: task.result() for key, task in tasks.items()}
 
 
 async def _observe(producer: Producer, subject: Subject) -> Observation:

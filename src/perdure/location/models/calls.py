@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
+from perdure.core import limits
 from perdure.core.credentials.google import GoogleToken
 from perdure.core.credentials.keys import Key, Login
 from perdure.core.models import access as model_access
@@ -140,6 +141,9 @@ def _tool_calls(target: CallableModel, wire: HttpProtocol) -> ToolCallMode:
 def _limits(timeouts: Timeouts) -> "CallLimits":
     call_limits = cast("type[CallLimits]", _load("perdure.llm.http.model_call:CallLimits"))
     return call_limits(
+        frame_bytes_max=limits.ANSWER_FRAME_BYTES_MAX,
+        answer_bytes_max=limits.ANSWER_BYTES_MAX,
+        quiet_bytes_max=limits.ANSWER_QUIET_BYTES_MAX,
         connect_seconds_max=timeouts.connect,
         first_byte_seconds_max=timeouts.first_byte,
         idle_seconds_max=timeouts.idle,

@@ -1,8 +1,9 @@
 """Cloud logins of the user: the AWS profile and the Google login.
 
 The AWS profile is read from the files of the AWS tools whenever a model is resolved;
-core.models.aws interprets them. A file that cannot be read counts as empty: the provider then has
-no keys, and its error message names the variables to set.
+core.models.aws interprets them. A file that cannot be looked at is as it was last read. One that
+was never read counts as empty: the provider then has no keys, and its error message names the
+variables to set.
 """
 
 import os
@@ -34,18 +35,21 @@ class AwsProfile:
         """The environment with the profile's keys; the same mapping while nothing changes."""
         if not self._given.get("AWS_PROFILE"):
             return self._given
-        read = (self._files.get(self._credentials) or "", self._files.get(self._config) or "")
+        read = (self._text(self._credentials), self._text(self._config))
         if read != self._read:
             self._read = read
             self._merged = aws.with_profile(self._given, credentials=read[0], config=read[1])
         return self._merged
 
+    def _text(self, path: str) -> str:
+        try:
+            return self._files.get(path) or ""
+        except OSError:
+            return self._files.last_read(path) or ""
+
 
 def _text(path: str) -> str:
-    try:
-        data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
-    except OSError:
-        return ""
+    data = cached_files.read(path, bytes_max=limits.CONFIG_FILE_BYTES_MAX)
     return "" if data is None else data.decode(errors="replace")
 
 

@@ -63,7 +63,7 @@ class GoogleLogin:
         if not os.path.isabs(self._path):
             # A relative path could name a file of the project, which must not choose the login.
             return NoGoogleLogin(f"{FILE} is not an absolute path")
-        found = self._files.get(self._path)
+        found = self._read()
         if isinstance(found, ServiceAccount) and self._sign is None:
             return NoGoogleLogin(_NO_SIGNATURE)
         if found is not None:
@@ -71,6 +71,14 @@ class GoogleLogin:
         if self._named:
             return NoGoogleLogin(f"{FILE} names a file that is not there; {REMEDY}")
         return NoGoogleLogin(f"no Google login: {REMEDY}, or set {FILE}")
+
+    def _read(self) -> GoogleLoginLookup | None:
+        """The login in the file; as it was last read while that cannot be looked at."""
+        try:
+            return self._files.get(self._path)
+        except OSError as error:
+            known = self._files.last_read(self._path)
+            return known or NoGoogleLogin(f"the Google login cannot be read: {error}")
 
     async def get_access_token(self) -> str:
         """An access token, renewed if it is due. Raises LLMError."""
@@ -116,10 +124,8 @@ def _is_past(time: int | None, clock: Clock) -> bool:
 
 
 def _read(path: str) -> GoogleLoginLookup:
-    try:
-        data = cached_files.read(path, bytes_max=limits.GOOGLE_LOGIN_BYTES_MAX)
-    except OSError as error:
-        return NoGoogleLogin(f"the Google login cannot be read: {error}")
+    """Read the login. Raises OSError."""
+    data = cached_files.read(path, bytes_max=limits.GOOGLE_LOGIN_BYTES_MAX)
     if data is None:
         return NoGoogleLogin(f"{path} is not a file that holds a Google login; {REMEDY}")
     return google.read(data, path=path)

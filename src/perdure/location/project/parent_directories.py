@@ -8,12 +8,14 @@ import os
 import stat
 from typing import Final
 
+from perdure.host.files import cached_files
+
 DISABLE: Final = "OPENCODE_DISABLE_PROJECT_CONFIG"
 """Variable that disables reading configuration of a project, with `1` or `true`."""
 
 
 def list_upwards(directory: str, root: str) -> list[str]:
-    """The directories from `directory` up to `root`, the nearest first."""
+    """The directories from `directory` up to `root`, the nearest first. Raises OSError."""
     chain = [directory]
     while chain[-1] != root:
         parent = os.path.dirname(chain[-1])
@@ -24,13 +26,16 @@ def list_upwards(directory: str, root: str) -> list[str]:
 
 
 def list_downwards(directory: str, root: str) -> list[str]:
-    """The same directories, beginning at the root."""
+    """The same directories, beginning at the root. Raises OSError."""
     return list_upwards(directory, root)[::-1]
 
 
 def link_bounds(directory: str, root: str) -> str:
-    """The directory that links of `directory` must not leave: the project's root, else itself."""
-    return os.path.realpath(directory if root == "/" else root)
+    """The directory that links of `directory` must not leave: the project's root, else itself.
+
+    Raises OSError.
+    """
+    return cached_files.real_path(directory if root == "/" else root)
 
 
 def is_disabled(value: str | None) -> bool:
@@ -41,5 +46,5 @@ def is_disabled(value: str | None) -> bool:
 def _is_world_writable(directory: str) -> bool:
     try:
         return bool(os.stat(directory).st_mode & stat.S_IWOTH)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return True

@@ -4,11 +4,13 @@ A repository is identified by its remote, so that every clone is the same projec
 by an id kept in the repository; without that by its first commit. Git's files are read directly;
 only the first commit needs a git process, when the identity is first needed. Nothing is written.
 
-Invariant: an identity is cached exactly as long as the files it was read from are unchanged.
+Invariant: an identity is cached exactly as long as the files it was read from are unchanged. While
+they cannot be looked at, the last known answer stays.
 """
 
 import asyncio
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +18,13 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.host.files import cached_files
-from perdure.host.files.cached_files import Signature
+from perdure.host.files.cached_files import FileTooLargeError, Signature
 from perdure.ports import ProcessRunner
 from perdure.schema.ids import ProjectID
 from perdure.schema.location import ProjectRef
 from perdure.schema.value import Value
+
+logger = logging.getLogger(__name__)
 
 GLOBAL: Final = ProjectRef(id=ProjectID("global"), directory="/")
 """The project of everything outside a repository."""
@@ -32,6 +36,14 @@ _SCP_LIKE: Final = re.compile(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//|:)(.+)", r
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^@/]*@)?([^/]*)/(.+)", re.DOTALL)
 _SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _REMOTE_SCHEMES: Final = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
+
+
+class RepositoryUnreadableError(OSError):
+    """A directory may be the root of a repository, but its `.git` cannot be looked at."""
+
+    def __init__(self, worktree: str, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror, error.filename)
+        self.worktree = worktree
 
 
 class Repository(Value):
@@ -90,15 +102,33 @@ class Projects:
         self._found: dict[str, _Found] = {}
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Lock] = {}
+        self._unreadable: set[str] = set()
 
     async def resolve(self, directory: str) -> ProjectRef:
-        """The project of an existing directory."""
+        """The project of an existing directory.
+
+        While git's files cannot be looked at, the project is as it was last seen; one that was
+        never seen has the identity of the global project.
+        """
         found = self._found.get(directory)
-        if found is None or not found.current():
-            if len(self._found) >= limits.PROJECTS_REMEMBERED_MAX:
-                self._found.clear()
-            found = self._found[directory] = await self._find(directory)
+        try:
+            if found is None or not found.current():
+                found = await self._find(directory)
+                if len(self._found) >= limits.PROJECTS_REMEMBERED_MAX:
+                    self._found.clear()
+                self._found[directory] = found
+        except OSError as error:
+            if len(self._unreadable) >= limits.PROJECTS_REMEMBERED_MAX:
+                self._unreadable.clear()
+            self._unreadable.add(directory)
+            logger.warning("the project of %s cannot be looked at: %s", directory, error)
+            return _guess(directory, error) if found is None else found.project
+        self._unreadable.discard(directory)
         return found.project
+
+    def is_unreadable(self, directory: str) -> bool:
+        """Whether git's files could not be looked at when the project was last resolved."""
+        return directory in self._unreadable
 
     async def _find(self, directory: str) -> _Found:
         repository = find_repository(directory)
@@ -108,7 +138,10 @@ class Projects:
         signatures = _signatures(passed)
         if repository is None:
             return _Found(GLOBAL, passed, signatures)
-        known = await self._identify(repository)
+        try:
+            known = await self._identify(repository)
+        except OSError as error:
+            raise RepositoryUnreadableError(repository.worktree, error) from error
         return _Found(
             ProjectRef(id=known.id, directory=repository.worktree),
             (*passed, *known.watched),
@@ -156,6 +189,11 @@ class Projects:
         return ProjectID(roots[0]) if roots else None
 
 
+def _guess(directory: str, error: OSError) -> ProjectRef:
+    root = error.worktree if isinstance(error, RepositoryUnreadableError) else directory
+    return ProjectRef(id=GLOBAL.id, directory=root)
+
+
 def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The environment for git: it must use its working directory, and never prompt."""
     kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
@@ -171,24 +209,48 @@ def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_repository(directory: str) -> Repository | None:
-    """The nearest repository that contains `directory`."""
+    """The nearest repository that contains `directory`. Raises RepositoryUnreadableError."""
+    found = _find_worktree(directory)
+    if found is None:
+        return None
+    worktree, git_dir = found
+    try:
+        return Repository(worktree, git_dir, _common_dir(git_dir))
+    except OSError as error:
+        raise RepositoryUnreadableError(worktree, error) from error
+
+
+def find_root(directory: str, *, last_known: str | None = None) -> str:
+    """The root of a directory's project; `/` outside any repository.
+
+    While a `.git` cannot be looked at, it is `last_known`, else the directory with that `.git`.
+    """
+    try:
+        found = _find_worktree(directory)
+    except RepositoryUnreadableError as error:
+        logger.warning("%s may be a repository, which cannot be read: %s", error.worktree, error)
+        return last_known or error.worktree
+    return GLOBAL.directory if found is None else found[0]
+
+
+def _find_worktree(directory: str) -> tuple[str, str] | None:
+    """The nearest directory that is the work tree of a repository, and the git directory.
+
+    Raises RepositoryUnreadableError.
+    """
     worktree = directory
     while True:
         dot_git = os.path.join(worktree, ".git")
-        if cached_files.exists(dot_git):
-            git_dir = _git_dir(worktree, dot_git)
-            if git_dir is not None:
-                return Repository(worktree, git_dir, _common_dir(git_dir))
+        try:
+            git_dir = _git_dir(worktree, dot_git) if cached_files.exists(dot_git) else None
+        except OSError as error:
+            raise RepositoryUnreadableError(worktree, error) from error
+        if git_dir is not None:
+            return worktree, git_dir
         parent = os.path.dirname(worktree)
         if parent == worktree:
             return None
         worktree = parent
-
-
-def find_root(directory: str) -> str:
-    """The root of a directory's project; `/` outside any repository."""
-    repository = find_repository(directory)
-    return GLOBAL.directory if repository is None else repository.worktree
 
 
 def read_recorded_id(repository: Repository) -> ProjectID | None:
@@ -255,18 +317,17 @@ def _dot_gits(directory: str, worktree: str | None) -> Iterator[str]:
             return
         current = parent
     dot_git = os.path.join(current, ".git")
-    if not os.path.isdir(dot_git):
+    if not cached_files.is_directory(dot_git):
         yield dot_git
 
 
 def _signatures(paths: Iterable[str]) -> Signatures:
-    exists = cached_files.exists
-    return tuple(cached_files.signature(path) if exists(path) else None for path in paths)
+    return tuple(map(cached_files.signature, paths))
 
 
 def _git_dir(worktree: str, dot_git: str) -> str | None:
     """The git directory that `.git` is, or names if it is a file."""
-    if os.path.isdir(dot_git):
+    if cached_files.is_directory(dot_git):
         git_dir = dot_git
     else:
         prefix, _, target = _read(dot_git).partition(":")
@@ -283,8 +344,9 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _read(path: str) -> str:
+    """The text of a small file, empty for a missing one. Raises OSError."""
     try:
         data = cached_files.read(path, bytes_max=limits.GIT_FILE_BYTES_MAX)
-    except OSError:
+    except FileTooLargeError:
         return ""
     return (data or b"").decode(errors="replace")

@@ -1,22 +1,26 @@
 """The references of a Location: named directories outside the project, and their Context Source.
 
 A directory is listed as configured. A repository is listed once a copy of it exists; see
-location.project.repositories. The model is told of those that have a description.
+location.project.repositories. The model is told of those that have a description. While a copy
+cannot be looked at, it is listed and the Context Source is unavailable.
 """
 
+import logging
 import os
 from typing import Final
 
 from msgspec import UNSET
 
 from perdure.core.context import system_context
-from perdure.core.context.system_context import ContextSource, Observation
+from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
 from perdure.core.settings.reference import ReferenceEntry
 from perdure.core.text import xml_tags
 from perdure.host.environment import Environment
 from perdure.location.project.repositories import Repositories
 from perdure.schema.codec import Record
 from perdure.schema.settings.reference import LocalReference, ReferenceInfo
+
+logger = logging.getLogger(__name__)
 
 KEY: Final = "core/reference-guidance"
 
@@ -37,8 +41,22 @@ class References:
 
     def list(self) -> tuple[ReferenceInfo, ...]:
         """The current references, sorted by name."""
+        paths = ((entry, self._likely_path(entry)) for entry in self._entries)
+        return tuple(_info(entry, path) for entry, path in paths if path is not None)
+
+    def look(self) -> tuple[ReferenceInfo, ...]:
+        """As `list`. Raises OSError when a copy cannot be looked at."""
         paths = ((entry, self._path(entry)) for entry in self._entries)
         return tuple(_info(entry, path) for entry, path in paths if path is not None)
+
+    def _likely_path(self, entry: ReferenceEntry) -> str | None:
+        try:
+            return self._path(entry)
+        except OSError:
+            source = entry.source
+            return (
+                None if isinstance(source, LocalReference) else self._repositories.directory(source)
+            )
 
     def _path(self, entry: ReferenceEntry) -> str | None:
         if not isinstance(entry.source, LocalReference):
@@ -95,9 +113,14 @@ REFERENCES: ContextSource[ReferenceSummaries] = ContextSource(
 
 def observe(references: References) -> Observation:
     """Observe the references; empty when none has a description."""
+    try:
+        found = references.look()
+    except OSError as error:
+        logger.warning("references: %s", error)
+        return (system_context.make(REFERENCES, UNAVAILABLE),)
     summaries = tuple(
         ReferenceSummary(info.name, info.path, xml_tags.one_line(info.description))
-        for info in references.list()
+        for info in found
         if info.description is not UNSET
     )
     return (system_context.make(REFERENCES, summaries),) if summaries else ()

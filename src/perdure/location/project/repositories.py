@@ -22,7 +22,7 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.settings import reference
-from perdure.host.files import atomic
+from perdure.host.files import atomic, cached_files
 from perdure.location.project import project
 from perdure.ports import Clock, IdSource, ProcessRunner
 from perdure.ports.tasks import StartTask
@@ -68,13 +68,16 @@ class Repositories:
         return os.path.join(self._root, reference.repository_directory(source))
 
     def find_copy(self, source: GitReference) -> str | None:
-        """The directory of the copy, if there is one. Starts a refresh when one is due."""
+        """The directory of the copy, if there is one. Starts a refresh when one is due.
+
+        Raises OSError when the directory cannot be looked at.
+        """
         directory = self.directory(source)
         if self._is_due(directory):
             self._started_at[directory] = self._clock.now_millis()
             self._running.add(directory)
             self._start(self._refresh(source, directory))
-        return directory if os.path.isdir(directory) else None
+        return directory if cached_files.is_directory(directory) else None
 
     def _is_due(self, directory: str) -> bool:
         if directory in self._running:

@@ -61,7 +61,7 @@ class SkillFiles:
 
     @property
     def is_known(self) -> bool:
-        """Whether a scan has ever succeeded."""
+        """Whether the last scan could look at everything."""
         return self._is_known
 
     def list(self) -> tuple[SkillInfo, ...]:
@@ -77,7 +77,7 @@ class SkillFiles:
         files = {found.path: self._file(found, scan) for found in scan.files()}
         for path, problem in scan.problems.items():
             self._report(path, scan.signatures.get(path), problem)
-        self._is_known = self._is_known or scan.is_readable
+        self._is_known = scan.is_complete
         self._files = files if scan.is_complete else self._files | files
         read = (self._files[path].skill for path in sorted(self._files))
         skills = tuple(found for found in read if found is not None)
@@ -115,7 +115,10 @@ class SkillFiles:
 
 
 def _is_unchanged(signatures: Mapping[str, Signature | None]) -> bool:
-    return all(cached_files.signature(path) == before for path, before in signatures.items())
+    try:
+        return all(cached_files.signature(path) == before for path, before in signatures.items())
+    except OSError:
+        return False
 
 
 def _read(found: FoundFile) -> SkillInfo | None:

@@ -1,11 +1,10 @@
 """Scans a directory for skill files and their names.
 
 Links are followed, each directory is entered once, and the scan is bounded. location.skills.files
-reads the files. An existing directory that cannot be read makes the scan incomplete; a missing one
-does not.
+reads the files. What cannot be looked at makes the scan incomplete; what is seen to be absent does
+not.
 """
 
-import errno
 import itertools
 import os
 import stat
@@ -16,7 +15,7 @@ from perdure.core import limits
 from perdure.core.files.paths import is_within
 from perdure.core.skills import skill
 from perdure.host.files import cached_files
-from perdure.host.files.cached_files import Signature
+from perdure.host.files.cached_files import NotAFileError, Signature
 from perdure.schema.value import Value
 
 NameOf = Callable[[str], str | None]
@@ -24,7 +23,6 @@ NameOf = Callable[[str], str | None]
 
 _SKIPPED: Final = frozenset({".git", "node_modules"})
 """Large directories that hold no skills. Other hidden directories are scanned."""
-_ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
 def authored_name(relative: str) -> str | None:
@@ -54,8 +52,7 @@ class Scan:
         """Signatures of all paths whose change may change the result; None for a missing path."""
         self.problems: dict[str, str] = {}
         self.is_complete = True
-        self.is_readable = True
-        """Whether the directory itself could be read, or does not exist."""
+        """Whether everything could be looked at."""
 
     def files(self) -> Iterator[FoundFile]:
         waiting = [""]
@@ -64,14 +61,15 @@ class Scan:
             for entry in self._entries(os.path.join(self._directory, below)):
                 relative = f"{below}{entry.name}"
                 name = self._name_of(relative)
-                if _is_directory(entry):
+                if self._is_directory(entry):
                     waiting.append(f"{relative}/")
+                    if name is not None:
+                        self.report_unreadable(entry.path, NotAFileError(entry.path))
                 elif name is not None and (found := self._file(entry.path, name)) is not None:
                     yield found
 
     def report_unreadable(self, path: str, error: OSError) -> None:
         self.is_complete = False
-        self.is_readable = self.is_readable and path != self._directory
         self.problems[path] = f"cannot be read: {(error.strerror or str(error)).lower()}"
 
     def _entries(self, path: str) -> list[os.DirEntry[str]]:
@@ -84,12 +82,11 @@ class Scan:
                 return []
             with os.scandir(directory) as listing:
                 found = list(itertools.islice(listing, self._entries_left + 1))
-        except ValueError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            self.signatures[directory] = None
             return []
         except OSError as error:
-            self.signatures[directory] = None
-            if error.errno not in _ABSENT:
-                self.report_unreadable(directory, error)
+            self.report_unreadable(directory, error)
             return []
         if len(found) > self._entries_left:
             self._too_large(f"{limits.SKILL_DIRECTORY_ENTRIES_MAX} entries")
@@ -108,7 +105,11 @@ class Scan:
         return True
 
     def _file(self, path: str, name: str) -> FoundFile | None:
-        self.signatures[path] = signature = cached_files.signature(path)
+        try:
+            self.signatures[path] = signature = cached_files.signature(path)
+        except OSError as error:
+            self.report_unreadable(path, error)
+            return None
         if signature is None or self._leads_out(path):
             return None
         return FoundFile(path, signature, name or None)
@@ -125,9 +126,9 @@ class Scan:
     def _too_large(self, most: str) -> None:
         self.problems[self._directory] = f"is not searched any further: it has more than {most}"
 
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
+    def _is_directory(self, entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_dir()
+        except OSError as error:
+            self.report_unreadable(entry.path, error)
+            return False

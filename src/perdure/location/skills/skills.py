@@ -36,7 +36,7 @@ ACTION: Final = "skill"
 class SkillSource(Protocol):
     @property
     def is_known(self) -> bool:
-        """Whether the source has ever been read."""
+        """Whether everything of the source could be looked at when it was last listed."""
         ...
 
     def list(self) -> tuple[SkillInfo, ...]:
@@ -56,7 +56,7 @@ class Skills:
 
     @property
     def is_known(self) -> bool:
-        """Whether every source has been read since the Location opened."""
+        """Whether everything could be looked at when the skills were last listed."""
         return all(source.is_known for source in self._sources)
 
     def list(self) -> tuple[SkillInfo, ...]:

@@ -17,8 +17,9 @@ from functools import cached_property
 from perdure.core import limits
 from perdure.core.files import mime
 from perdure.core.text import fuzzy
+from perdure.host import descriptors
 from perdure.ports import Filesystem
-from perdure.schema.errors import InvalidRequestError, NotFoundError
+from perdure.schema.errors import DomainError, InvalidRequestError, NotFoundError
 from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
 from perdure.tools.api.tool import ToolFailure
 from perdure.tools.environment import ToolEnvironment, printable, reason
@@ -158,7 +159,10 @@ def _require_sane(path: str) -> None:
         raise _refused("A path must be valid Unicode") from error
 
 
-def _failure(path: str, error: OSError) -> NotFoundError | InvalidRequestError:
+def _failure(path: str, error: OSError) -> DomainError | OSError:
+    if descriptors.are_exhausted(error):
+        # Not the path's fault: the server answers it as it does everywhere.
+        return error
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return NotFoundError(f"No such file or directory: {path}")
     return _refused(f"Unable to open {path}: {reason(error)}")

@@ -20,6 +20,7 @@ from msgspec import UNSET, structs
 
 from perdure.core import limits
 from perdure.core.text.output_ring import OutputRing
+from perdure.host import descriptors
 from perdure.ports import IdSource, Terminal, TerminalHost
 from perdure.ports.tasks import StartTask
 from perdure.schema.errors import (
@@ -156,6 +157,8 @@ class LocationTerminals:
                 heard=terminal.append,
             )
         except (OSError, UnicodeError) as error:
+            if isinstance(error, OSError) and descriptors.are_exhausted(error):
+                raise
             command = plan.command[:_SHOWN_CHARS_MAX]
             raise _refused(f"Unable to start {command}: {error}") from error
         finally:

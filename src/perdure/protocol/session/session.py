@@ -91,7 +91,10 @@ class ReadHistory(Payload, frozen=True):
 
 
 class FollowEvents(Payload, frozen=True):
+    """`replayed=true` asks for the event `session.replayed` where the replay ends."""
+
     after: Annotated[int, Meta(ge=0)] | None = None
+    replayed: Literal["true", "false"] | None = None
 
 
 _GROUP: Final = "sessions"

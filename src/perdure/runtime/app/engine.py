@@ -7,10 +7,12 @@ runtime.app.runtime, and those that Locations share in runtime.app.locations.
 import secrets
 from functools import partial
 
+from perdure.core import limits
 from perdure.host.credentials import keyring
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.client import HttptoolsTransport
+from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.detached import LocalDetached
 from perdure.host.process.runner import LocalProcesses
 from perdure.location.models.credentials import Credentials
@@ -62,7 +64,11 @@ class Engine:
         variables = deps.settings.environment.variables
         self._pending = deps.pending
         self._background = Background()
-        self._transport = HttptoolsTransport(proxies=proxy.from_environment(variables))
+        self.children = ChildRecords(platform.children_directory, platform.processes.me)
+        self._transport = HttptoolsTransport(
+            proxies=proxy.from_environment(variables),
+            gather_seconds=limits.PROVIDER_GATHER_SECONDS,
+        )
         self.plugins = _build_plugins(deps)
         self.tools = self.plugins.registries.tools
         self.outputs = _build_outputs(deps)
@@ -86,6 +92,7 @@ class Engine:
             credentials=credentials,
             subagents=self.subagents,
             jobs=self.jobs,
+            children=self.children,
         )
         self.location_registry = LocationRegistry(build_shared_services(deps, location_deps))
         self.locations = Locations(self.location_registry)
@@ -99,7 +106,7 @@ class Engine:
         )
         logins = _build_login_services(deps, self._transport, self._background)
         self.integrations = Integrations(self.location_registry, credentials, logins)
-        changes = GitChanges(LocalProcesses(), variables)
+        changes = GitChanges(LocalProcesses(self.children), variables)
         self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
 
         # Runs. When a Session runs is decided by the coordinator.
@@ -130,6 +137,7 @@ class Engine:
         self.location_registry.close()
         await self._background.stop()
         await self._transport.aclose()
+        await self.children.aclose()
         self.plugins.close()
 
     def _build_run_services(self, deps: EngineDeps) -> RunServices:
@@ -144,6 +152,7 @@ class Engine:
             ids=platform.ids,
             chance=platform.chance,
             measures=platform.metrics,
+            end_orphans=self.children.end_orphans,
             wake=coordinator.wake,
             closing=lambda: coordinator.closing,
         )

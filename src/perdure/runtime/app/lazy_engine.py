@@ -7,6 +7,7 @@ prompts never needs it. `get` holds the only import of the engine.
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from perdure.host.process import orphans
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.schema.ids import SessionID
 from perdure.schema.session.recovery import WaitReason
@@ -68,6 +69,17 @@ class LazyEngine:
             lambda tx: job_table.list_for_session(tx, session_id, limit=1)
         ):
             await self.get().jobs.end_all(session_id)
+
+    async def end_orphans(self) -> None:
+        """End what dead processes left running; without any, the engine is not loaded."""
+        deps = self._deps
+        assert deps is not None
+        directory = deps.platform.children_directory
+        if directory is None:
+            return
+        for process in orphans.list_processes(directory):
+            if not deps.platform.processes.alive(process):
+                await self.get().children.end_orphans(process)
 
     async def aclose(self) -> None:
         if self._engine is not None:

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.web_pages import WebClient
+from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.piped import LocalPipedProcesses
 from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
@@ -41,6 +42,7 @@ class LocationDeps(Value, kw_only=True):
     credentials: Credentials
     subagents: SubagentRunner
     jobs: BackgroundJobs
+    children: ChildRecords
 
 
 def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServices:
@@ -52,7 +54,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
     return SharedServices(
         environment=environment,
         configuration=Configuration(environment, shared.registries.documents),
-        projects=Projects(LocalProcesses(), environment.variables),
+        projects=Projects(LocalProcesses(shared.children), environment.variables),
         clock=platform.clock,
         ids=platform.ids,
         transport=shared.transport,
@@ -60,8 +62,8 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         publish=lambda ref, event: deps.hub.publish(event, ref),
         open_tools=tools,
         open_files=tools.files,
-        terminals=LocalPtys(),
-        servers=LocalPipedProcesses(),
+        terminals=LocalPtys(shared.children),
+        servers=LocalPipedProcesses(shared.children),
         start=lambda work: shared.background.start(work, name="program of a Location"),
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",
@@ -72,7 +74,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         ),
         repositories=Repositories(
             f"{settings.data_dir}/repos",
-            processes=LocalProcesses(),
+            processes=LocalProcesses(shared.children),
             variables=environment.variables,
             clock=platform.clock,
             ids=platform.ids,
@@ -115,7 +117,7 @@ def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
     filesystem = LocalFilesystem()
     return BuiltinTools(
         filesystem=filesystem,
-        processes=LocalProcesses(),
+        processes=LocalProcesses(shared.children),
         mutations=FileMutations(filesystem),
         outputs=shared.outputs,
         ripgrep=find_ripgrep(),

@@ -4,9 +4,12 @@ Each method first asks the store whether there is any, so that a process without
 loads the engine.
 """
 
-from perdure.ports import Database, Processes
+from perdure.ports import Database, Processes, Transaction
 from perdure.runtime.app.lazy_engine import LazyEngine
+from perdure.runtime.coordination.session_activity import SessionActivity
+from perdure.runtime.live_hub import LiveHub
 from perdure.schema.ids import SessionID
+from perdure.schema.live_event import StatusChanged
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import attempt_table, job_table, revert_table, task_table
 
@@ -17,18 +20,28 @@ class PeerWork:
     def __init__(
         self,
         store: EventStore,
+        hub: LiveHub,
         processes: Processes,
         *,
+        activity: SessionActivity,
         engine: LazyEngine,
     ) -> None:
         self._store = store
         self._database: Database = store.database
+        self._hub = hub
         self._processes = processes
+        self._activity = activity
         self._engine = engine
+        self._elsewhere = frozenset[SessionID]()
+        """Sessions that other processes run, as published."""
 
     async def deliver(self) -> None:
         """Deliver replies that the user gave through another process."""
         await self._engine.deliver_replies()
+
+    async def end_orphans(self) -> None:
+        """End the commands, terminals and language servers that dead processes left running."""
+        await self._engine.end_orphans()
 
     async def adopt_jobs(self) -> None:
         """Monitor the background jobs that dead processes monitored."""
@@ -39,6 +52,28 @@ class PeerWork:
         """Undo the file reverts that dead processes did not finish."""
         if await self._database.read(revert_table.list_sessions_in_progress):
             await self._engine.get().file_reverts.restore_interrupted()
+
+    async def list_free(self, sessions: list[SessionID]) -> list[SessionID]:
+        """Those of `sessions` that no other living process has: it runs them itself."""
+        leases = self._store.leases
+
+        async def job(tx: Transaction) -> list[SessionID]:
+            return [found for found in sessions if not await leases.runs_elsewhere(tx, found)]
+
+        return await self._database.read(job)
+
+    async def publish_status(self) -> None:
+        """Publish which Sessions other processes have begun or ceased to run."""
+        running = await self._database.read(self._activity.list_elsewhere)
+        before, self._elsewhere = self._elsewhere, frozenset(running)
+        for session_id in sorted(self._elsewhere - before):
+            self._publish(session_id, "running")
+        for session_id in sorted(before - self._elsewhere):
+            if not self._activity.runs_here(session_id):
+                self._publish(session_id, "idle")
+
+    def _publish(self, session_id: SessionID, status: str) -> None:
+        self._hub.publish(StatusChanged(session_id=session_id, status={"type": status}), None)
 
     async def unfinished(self) -> list[SessionID]:
         """Return the Sessions whose run or whose subagent report a dead process left open."""

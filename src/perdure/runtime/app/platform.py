@@ -5,6 +5,7 @@ from random import Random
 
 from msgspec import field
 
+from perdure.core import limits
 from perdure.ports import Chance, Clock, Database, DetachedProcesses, IdSource, Processes
 from perdure.runtime.ops.metrics import Metrics
 from perdure.schema.value import Value
@@ -19,3 +20,7 @@ class Platform(Value, kw_only=True):
     metrics: Metrics = field(default_factory=Metrics)
     detached: DetachedProcesses | None = None
     """Runs background jobs; None: processes of this machine."""
+    piece_events_max: int = limits.APPEND_EVENTS_MAX
+    """How many facts of a step share a transaction at most; a test has them split early."""
+    children_directory: str | None = None
+    """Where children are recorded, to be ended if this process dies; None records nothing."""

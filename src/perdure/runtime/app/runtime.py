@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perdure.core import limits
 from perdure.core.session import recovery
 from perdure.host import data_directory
 from perdure.host.clock import SystemClock
@@ -25,6 +26,7 @@ from perdure.runtime.app.platform import Platform
 from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.live_hub import LiveHub
@@ -85,6 +87,7 @@ class Runtime(Value, kw_only=True):
     followers: EventFollowers
     session_locations: SessionLocations
     coordinator: RunCoordinator
+    activity: SessionActivity
     engine: LazyEngine
     clock: Clock
     ids: IdSource
@@ -142,8 +145,8 @@ async def open_runtime(
         ids = ids or SystemIds(clock)
         path = data_directory.prepare(settings.data_dir)
         migrate.migrate(path)
-        locks = ProcessLocks(f"{settings.data_dir}/processes", ids.named("prc"))
-        processes = stack.enter_context(locks)
+        directory = f"{settings.data_dir}/{data_directory.PROCESSES_NAME}"
+        processes = stack.enter_context(ProcessLocks(directory, ids.named("prc")))
         metrics = Metrics(settings.telemetry)
         database = await stack.enter_async_context(
             SqliteDatabase(path, observe=partial(metrics.observe, "commit"))
@@ -161,9 +164,13 @@ async def open_runtime(
             ids=ids,
             chance=Random(),
             metrics=metrics,
+            children_directory=directory,
         )
         background = await stack.enter_async_context(Background())
         background.start(metrics.watch_loop(), name="loop lag")
+        if settings.watchdog is not None:
+            stack.enter_context(settings.watchdog.watching(partial(metrics.count, "loop.stalled")))
+        background.start(startup.beat(processes, clock), name="beat")
         yield await stack.enter_async_context(compose(settings, platform, path))
         await background.stop()
 
@@ -184,6 +191,8 @@ async def compose(
             yield runtime
         finally:
             await background.stop()
+            if settings.finishes:
+                await runtime.coordinator.finish(limits.FINISH_SECONDS_MAX)
             waiting = runtime.engine.suspend_requests()
             await runtime.coordinator.close(grace_seconds=settings.grace_seconds, parked=waiting)
             runtime.hub.publish(InstanceDisposed(), None)
@@ -197,7 +206,8 @@ def _build_runtime(
     settings: RuntimeSettings, platform: Platform, requests: PendingRequests, database_path: str
 ) -> Runtime:
     database, processes, clock = platform.database, platform.processes, platform.clock
-    store = EventStore(database, platform.ids, processes)
+    pieces = platform.piece_events_max
+    store = EventStore(database, platform.ids, processes, piece_events_max=pieces)
     hub = LiveHub(platform.ids)
     store.listen(hub.publish_stored, live=True)
     followers = EventFollowers(store)
@@ -205,11 +215,13 @@ def _build_runtime(
     engine = LazyEngine()
     publish_status = partial(_publish_status, hub=hub, engine=engine)
     coordinator = RunCoordinator(engine.drain, status=publish_status)
+    activity = SessionActivity(store, coordinator, clock)
     sessions = Sessions(
         SessionServices(
             store=store,
             tails=followers,
             coordinator=coordinator,
+            activity=activity,
             engine=engine.get,
             known=locations,
             clock=clock,
@@ -229,9 +241,7 @@ def _build_runtime(
         )
     )
     return Runtime(
-        health=HealthReport(
-            database, database_path, coordinator, platform.metrics, started=clock.now_millis()
-        ),
+        health=_build_health(platform, coordinator, database_path),
         sessions=sessions,
         changes=SessionChanges(store, coordinator, clock),
         forks=SessionForks(store, locations, clock, platform.ids),
@@ -247,6 +257,7 @@ def _build_runtime(
         followers=followers,
         session_locations=locations,
         coordinator=coordinator,
+        activity=activity,
         engine=engine,
         clock=clock,
         ids=platform.ids,
@@ -254,10 +265,29 @@ def _build_runtime(
     )
 
 
+def _build_health(
+    platform: Platform, coordinator: RunCoordinator, database_path: str
+) -> HealthReport:
+    return HealthReport(
+        platform.database,
+        database_path,
+        coordinator,
+        platform.metrics,
+        silent=platform.processes.silent,
+        started=platform.clock.now_millis(),
+    )
+
+
 def _start_background(runtime: Runtime, platform: Platform, background: Background) -> None:
     """Start the tasks that resume work and follow the other processes on the same store."""
     processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
-    peer_work = PeerWork(runtime.store, processes, engine=runtime.engine)
+    peer_work = PeerWork(
+        runtime.store,
+        runtime.hub,
+        processes,
+        activity=runtime.activity,
+        engine=runtime.engine,
+    )
     monitor = ProcessMonitor(
         runtime.store,
         runtime.followers,

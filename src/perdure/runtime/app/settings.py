@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from perdure.host.environment import Environment
+from perdure.host.loop_watchdog import LoopWatchdog
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
@@ -29,7 +30,11 @@ class RuntimeSettings(Value, kw_only=True):
     """Whether to run Sessions that have pending work at start; False runs only on request."""
     grace_seconds: float = 0.0
     """How long runs may take to finish their turn when the runtime closes."""
+    finishes: bool = False
+    """Whether to finish the runs in progress before closing, for a while; False interrupts them."""
     telemetry: Telemetry | None = None
     """Exporter for metrics and spans."""
+    watchdog: LoopWatchdog | None = None
+    """Watches the event loop, if the program lets it make the loop."""
     installed_plugins: bool = False
     """Whether to add the plugins that installed packages offer."""

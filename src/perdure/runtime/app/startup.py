@@ -1,13 +1,14 @@
-"""Background tasks of a process that has just started: resume work, finish deletions, sweep files.
+"""Background tasks of a process: beat, resume work, finish deletions, sweep files.
 
 None of them delays the start, and each is retried until the store can be read.
 """
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 from perdure.core import limits
-from perdure.ports import Clock
+from perdure.ports import Clock, Processes
 from perdure.runtime.app.lazy_engine import LazyEngine
 from perdure.runtime.app.peer_work import PeerWork
 from perdure.runtime.app.platform import Platform
@@ -17,6 +18,15 @@ from perdure.runtime.session.deletion import SessionDeletions
 from perdure.schema.ids import SessionID
 from perdure.store.processes import process_table
 from perdure.store.tables import retry_table
+
+
+async def beat(processes: Processes, clock: Clock) -> None:
+    """Show the other processes that this one responds, until cancelled."""
+    while True:
+        # A full disk or a removed directory is reported elsewhere; the next beat tries again.
+        with suppress(OSError):
+            processes.beat()
+        await clock.sleep(limits.BEAT_SECONDS)
 
 
 async def sweep_files(engine: LazyEngine, clock: Clock) -> None:
@@ -66,8 +76,9 @@ async def _find_work(
     async def find() -> tuple[list[SessionID], list[SessionID]]:
         # First, so that everything these processes committed is found below.
         dead = await database.read(partial(process_table.list_dead, alive=platform.processes.alive))
+        await peer_work.end_orphans()
         await peer_work.restore_files()
-        retries = await database.read(retry_table.list_sessions)
+        retries = await peer_work.list_free(await database.read(retry_table.list_sessions))
         others = dict.fromkeys(await peer_work.unfinished())
         if dead:
             # Last: if this process dies before, the next start finds the same work.

@@ -46,6 +46,7 @@ class RunCoordinator:
         self._drain = drain
         self._status = status
         self._entries: dict[SessionID, _Entry] = {}
+        self._leaving = False
         self._closing = False
 
     @property
@@ -81,7 +82,7 @@ class RunCoordinator:
         entry = self._entries.get(session_id)
         if entry is not None:
             entry.pending_wake = True
-        elif not self._closing:
+        elif not (self._closing or self._leaving):
             self._start(session_id, self._drain)
 
     async def interrupt(self, session_id: SessionID) -> None:
@@ -107,6 +108,12 @@ class RunCoordinator:
         """Wait until the Session is not active here, whether its work succeeds or fails."""
         while (entry := self._entries.get(session_id)) is not None:
             await _wait_until_done(entry)
+
+    async def finish(self, seconds_max: float) -> None:
+        """Start nothing more, and wait for what runs, at most so long."""
+        self._leaving = True
+        if runs := [entry.done for entry in self._entries.values()]:
+            await asyncio.wait(runs, timeout=seconds_max)
 
     async def close(self, *, grace_seconds: float = 0.0, parked: Container[SessionID] = ()) -> None:
         """Start nothing more, give what runs some time to come to an end, then cancel it.
@@ -137,7 +144,7 @@ class RunCoordinator:
 
     def _finished(self, session_id: SessionID, entry: _Entry, task: asyncio.Task[None]) -> None:
         failure = DrainInterruptedError() if task.cancelled() else task.exception()
-        again = entry.pending_wake and not self._closing
+        again = entry.pending_wake and not (self._closing or self._leaving)
         if again and failure is None and not (entry.stopping or entry.exclusive):
             entry.pending_wake = False
             self._launch(session_id, entry, self._drain)

@@ -26,6 +26,8 @@ class PeerRequests(Protocol):
     """Permissions, questions and jobs of other processes, as this process acts on them."""
 
     async def deliver(self) -> None: ...
+    async def publish_status(self) -> None: ...
+    async def end_orphans(self) -> None: ...
     async def adopt_jobs(self) -> None: ...
 
 
@@ -54,6 +56,7 @@ class ProcessMonitor:
         """Sessions that run because another process asked; each is marked as running until then."""
         self._outage = OutageLog("looking for changes of other processes")
         """While it lasts, the next poll covers what the failed ones missed."""
+        self._silent = frozenset[str]()
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -77,10 +80,13 @@ class ProcessMonitor:
             await self._apply_interrupts()
             await self._answer_wakes()
             await self._requests.deliver()
+            await self._requests.publish_status()
             # Also processes that started, wrote and died between two polls.
             gone = await self._database.read(partial(process_table.list_dead, alive=self._alive))
+        await self._answer_for_silent()
         if before - others or gone or (changed and not others):
             await self._adopt_orphans()
+            await self._requests.publish_status()
         if gone:
             await self._database.write(partial(process_table.remove, processes=gone))
         self._outage.log_recovery()
@@ -92,6 +98,21 @@ class ProcessMonitor:
         )
         for session_id in asked:
             await self._database.write(partial(self._mark_running, session_id=session_id))
+            self._coordinator.wake(session_id)
+
+    async def _answer_for_silent(self) -> None:
+        """Run what was asked of processes that have stopped responding, if they do not run it."""
+        before, self._silent = self._silent, frozenset(self._processes.silent())
+        if not self._silent - before:
+            return
+
+        async def job(tx: Transaction) -> list[SessionID]:
+            asked = await wake_table.list_for_process(
+                tx, process=self._processes.me, alive=lambda process: process not in self._silent
+            )
+            return [found for found in asked if not await attempt_table.is_running(tx, found)]
+
+        for session_id in await self._database.read(job):
             self._coordinator.wake(session_id)
 
     async def _mark_running(self, tx: Transaction, session_id: SessionID) -> None:
@@ -119,6 +140,7 @@ class ProcessMonitor:
 
     async def _adopt_orphans(self) -> None:
         """Wake Sessions that are owed a run, or were in one, and whose process is gone."""
+        await self._requests.end_orphans()
         await self._requests.adopt_jobs()
         for session_id in await self._unfinished():
             self._coordinator.wake(session_id)

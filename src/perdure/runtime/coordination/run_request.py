@@ -20,4 +20,7 @@ async def request_run(tx: Transaction, leases: Leases, session_id: SessionID) ->
     holder = await leases.holder(tx, session_id)
     if holder == "other":
         await wake_table.request(tx, session_id)
+    elif holder == "free":
+        # A process that starts right now would take the run for one that was left behind.
+        await leases.hold_within(tx, session_id)
     return holder

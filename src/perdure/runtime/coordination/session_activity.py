@@ -8,7 +8,7 @@ Another process runs a Session while it holds the lease and the Session has a ma
 from perdure.core import limits
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.schema.errors import SessionBusyError
+from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import Seq, SessionID
 from perdure.store.log.event_store import EventStore, latest_seq
 from perdure.store.processes import interrupt_table, wake_table
@@ -26,8 +26,9 @@ class SessionActivity:
     async def interrupt(self, session_id: SessionID) -> None:
         """End the run, in whichever process, and wait until it is settled.
 
-        What was asked for before is not owed any more. The wait has a limit; a process that does
-        not stop in time still finds the request.
+        What was asked for before is not owed any more. The wait has a limit. Raises
+        ServiceUnavailableError if the process does not stop in time; it still finds the request
+        when it goes on.
         """
         upto = await self._store.database.read(lambda tx: latest_seq(tx, session_id))
         active = session_id in self._coordinator.active
@@ -47,9 +48,13 @@ class SessionActivity:
         await self._wake_if_owed(session_id)
 
     async def wait_until_idle(self, session_id: SessionID) -> None:
-        """Wait until nothing runs, whether the run succeeds or fails."""
+        """Wait until nothing runs, whether the run succeeds or fails.
+
+        Raises ServiceUnavailableError while the process that runs it does not respond.
+        """
         await self._coordinator.wait_until_idle(session_id)
         while await self._store.database.read(lambda tx: self.runs_elsewhere(tx, session_id)):
+            await self._check_response(session_id, "wait")
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 
     async def check_idle(self, tx: Transaction, session_id: SessionID) -> None:
@@ -98,7 +103,41 @@ class SessionActivity:
         for _ in range(round(looks)):
             if await self._has_stopped(session_id):
                 return
+            await self._check_response(session_id, "interrupt")
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+        # A process that took the request has ended the run; what runs now is settling, or newer.
+        if not await self._store.database.read(
+            lambda tx: interrupt_table.is_requested(tx, session_id)
+        ):
+            return
+        raise ServiceUnavailableError(
+            f"Another process runs Session {session_id} and has not stopped it within"
+            f" {limits.INTERRUPT_ELSEWHERE_SECONDS_MAX:.0f} seconds. It was told to, and will"
+            " when it can; wait for the Session, or interrupt it again.",
+            service="session.interrupt",
+        )
+
+    async def list_elsewhere(self, tx: Transaction) -> list[SessionID]:
+        """The Sessions that other living processes run, or have been asked to."""
+        marked = await attempt_table.list_sessions(tx) + await retry_table.list_sessions(tx)
+        marked += await wake_table.list_requested(tx)
+        return [found for found in dict.fromkeys(marked) if await self.runs_elsewhere(tx, found)]
+
+    async def _check_response(self, session_id: SessionID, operation: str) -> None:
+        """Raises ServiceUnavailableError if the process that runs the Session is silent."""
+
+        async def look(tx: Transaction) -> str | None:
+            if not await self.runs_elsewhere(tx, session_id):
+                return None
+            return await self._store.leases.silent_holder(tx, session_id)
+
+        if (silent := await self._store.database.read(look)) is not None:
+            raise ServiceUnavailableError(
+                f"Session {session_id} is run by {silent}, which does not respond: it may be"
+                " stopped. Let it go on (kill -CONT), or end it (kill -KILL): then its Sessions are"
+                " taken over at once.",
+                service=f"session.{operation}",
+            )
 
     async def _is_leased_elsewhere(self, session_id: SessionID) -> bool:
         return await self._store.database.read(
@@ -108,6 +147,9 @@ class SessionActivity:
     async def _has_stopped(self, session_id: SessionID) -> bool:
         async def job(tx: Transaction) -> bool:
             if not await self._store.leases.runs_elsewhere(tx, session_id):
+                return True
+            silent = await self._store.leases.silent_holder(tx, session_id) is not None
+            if silent and not await self.runs_elsewhere(tx, session_id):
                 return True
             if await interrupt_table.is_requested(tx, session_id):
                 return False

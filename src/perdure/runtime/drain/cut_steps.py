@@ -25,8 +25,9 @@ from perdure.runtime.turn import tool_runs
 from perdure.runtime.turn.cut_step import CutStep, LostCall
 from perdure.runtime.turn.turn_end import TurnEnd
 from perdure.schema import codec
-from perdure.schema.ids import SessionID, ToolCallID
-from perdure.schema.session.event import ToolCalled
+from perdure.schema.ids import Seq, SessionID, ToolCallID
+from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent, ToolCalled
 from perdure.schema.session.message import AssistantMessage, ToolPart
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.session.tool import CallProvider, PendingState, RunningState
@@ -47,6 +48,8 @@ class _Cut(Value, kw_only=True):
 
     session: SessionInfo
     step: AssistantMessage
+    seq: Seq
+    """Where the step begins."""
     callers: tuple[str, ...]
     snapshot: str | None
     """The newest file snapshot of the Session."""
@@ -71,8 +74,13 @@ class CutSteps:
         self._run = services.run
         self._database = services.run.store.database
 
-    async def resume(self, session_id: SessionID, *, step: int) -> TurnEnd | None:
-        """See the newest step to its end if it is open and has calls. `step` is its number."""
+    async def resume(
+        self, session_id: SessionID, *, step: int, orphans: Sequence[str]
+    ) -> TurnEnd | None:
+        """See the newest step to its end if it is open and has calls. `step` is its number.
+
+        `orphans`: what its process ran for the Session and could not be ended.
+        """
         cut = await self._database.read(lambda tx: _load(tx, session_id))
         if cut is None:
             return None
@@ -86,8 +94,9 @@ class CutSteps:
                 elif cut.may_run(call, tools):
                     again.append(call)
                 else:
-                    lost.append(LostCall(call, await self._tell(cut, call, tools)))
-            return await self._step(cut, location, tools, step=step).resume(again, lost)
+                    lost.append(LostCall(call, await self._tell(cut, call, tools, orphans)))
+            ends = await self._end_parts(cut)
+            return await self._step(cut, location, tools, step=step).resume(again, lost, ends)
 
     def _step(self, cut: _Cut, location: Location, tools: TurnTools, *, step: int) -> CutStep:
         session_id, message = cut.session.id, cut.step
@@ -117,10 +126,37 @@ class CutSteps:
             journal=journal,
         )
 
-    async def _tell(self, cut: _Cut, call: ToolCalled, tools: TurnTools) -> str:
+    async def _end_parts(self, cut: _Cut) -> list[SessionEvent]:
+        """End the texts that were streaming after the calls; what they had said is lost."""
+        now, session_id, message_id = self._run.clock.now_millis(), cut.session.id, cut.step.id
+        open_parts: dict[tuple[str, str], SessionEvent] = {}
+        store, after = self._run.store, Seq(cut.seq - 1)
+        recorded = await store.read(
+            session_id, after=after, limit=await store.latest(session_id) - after
+        )
+        for _, _, event in recorded:
+            match event:
+                case events.TextStarted(text_id=part):
+                    end = events.TextEnded(now, session_id, message_id, text_id=part, text="")
+                    open_parts["text", part] = end
+                case events.ReasoningStarted(reasoning_id=part):
+                    open_parts["reasoning", part] = events.ReasoningEnded(
+                        now, session_id, message_id, reasoning_id=part, text=""
+                    )
+                case events.TextEnded(text_id=part):
+                    open_parts.pop(("text", part), None)
+                case events.ReasoningEnded(reasoning_id=part):
+                    open_parts.pop(("reasoning", part), None)
+                case _:
+                    pass
+        return [*open_parts.values()]
+
+    async def _tell(
+        self, cut: _Cut, call: ToolCalled, tools: TurnTools, orphans: Sequence[str]
+    ) -> str:
         """What the model is told about a call that is not run again."""
         if tools.effect(call.tool) != "reconcilable":
-            return OUTCOME_UNKNOWN
+            return recovery.tell_unknown(orphans)
         root = resolve_root(cut.session.location.directory)
         known = [
             f"{display_path(change.path, root)}: {await self._outcome(change)}"
@@ -143,7 +179,7 @@ class CutSteps:
 async def _load(tx: Transaction, session_id: SessionID) -> _Cut | None:
     newest = await message_table.latest_conversation_message(tx, session_id)
     step = None if newest is None else newest.message()
-    if not isinstance(step, AssistantMessage):
+    if newest is None or not isinstance(step, AssistantMessage):
         return None
     if recovery.find_cut_step([step]) is None or not recovery.has_calls(step):
         return None
@@ -151,6 +187,7 @@ async def _load(tx: Transaction, session_id: SessionID) -> _Cut | None:
     return _Cut(
         session=session,
         step=step,
+        seq=newest.seq,
         callers=await task_table.agents_above(tx, session),
         snapshot=await file_change_table.latest_snapshot(tx, session_id),
         changes=tuple(await file_change_table.list_of_step(tx, session_id, step.id)),

@@ -72,6 +72,11 @@ class _Found(Value, kw_only=True):
     def has_request(self) -> bool:
         return self.mark is not None and self.mark.has_request
 
+    @property
+    def is_root(self) -> bool:
+        """Whether the Session is known to be no subagent's."""
+        return self.turn_input is not None and self.turn_input.session.parent_id is UNSET
+
 
 class SessionDrain:
     def __init__(
@@ -82,7 +87,7 @@ class SessionDrain:
         *,
         finished: Callable[[SessionID], Coroutine[Any, Any, None]],
     ) -> None:
-        """`finished` is called after every drain, however it ended."""
+        """`finished` is called after every drain of a subagent, however it ended."""
         self._services = services
         self._store = services.run.store
         self._locations = services.run.locations
@@ -93,6 +98,7 @@ class SessionDrain:
 
     async def run(self, session_id: SessionID) -> None:
         """Run until idle. If another process runs this Session, ask that one to continue."""
+        found: _Found | None = None
         try:
             while (found := await self._find_work(session_id)) is not None:
                 with suppress(SessionMovedError):
@@ -113,7 +119,8 @@ class SessionDrain:
                 await shielded(self._stopped(session_id))
             raise
         finally:
-            await shielded(self._finished(session_id))
+            if found is None or not found.is_root:
+                await shielded(self._finished(session_id))
 
     async def _find_work(self, session_id: SessionID) -> _Found | None:
         found = await self._look(session_id)
@@ -153,7 +160,8 @@ class SessionDrain:
         """Go on with the calls of the step that an earlier run left open, if there is one."""
         if isinstance(classify(mark), AskPerson) or not mark.has_request:
             return False
-        return await self._cut_steps.resume(session_id, step=mark.step) is not None
+        orphans = self._ownership.still_running.get(session_id, ())
+        return await self._cut_steps.resume(session_id, step=mark.step, orphans=orphans) is not None
 
     async def _run_turns(self, session_id: SessionID, found: _Found) -> None:
         state = DrainState(unanswered=found.has_request)
@@ -200,7 +208,7 @@ class SessionDrain:
             keeps_mark = state.unanswered or isinstance(error, DatabaseError)
             raise
         finally:
-            if not keeps_mark:
+            if not keeps_mark and self._services.marks.may_exist(session_id):
                 await shielded(self._services.marks.clear(session_id))
 
     async def _may_run(self, session: SessionInfo, state: DrainState) -> bool:

@@ -133,7 +133,7 @@ class Turn:
             boundary = boundaries.plan(found, turn, observation, clock=run.clock, ids=run.ids)
             attachments = self._location.attachments
             boundary = await boundaries.with_attachments(boundary, attachments, chosen.agent_id)
-            await shielded(boundaries.commit(self._store, boundary))
+            await boundaries.commit(self._store, boundary)
         self._metrics.count("boundary.unavailable", system_context.count_missing(observation))
         self._metrics.observe_baseline(boundary.epoch.baseline)
         return boundary

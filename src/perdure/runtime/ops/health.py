@@ -5,6 +5,7 @@ read is reported as a problem; the report itself does not fail.
 """
 
 import os
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from perdure.ports import Database, DatabaseError, Transaction
@@ -25,13 +26,19 @@ class HealthReport:
         coordinator: RunCoordinator,
         metrics: Metrics,
         *,
+        silent: Callable[[], Mapping[str, str]],
         started: int,
     ) -> None:
         self._database = database
         self._path = path
         self._coordinator = coordinator
         self._metrics = metrics
+        self._silent = silent
         self._started = started
+
+    async def is_healthy(self) -> bool:
+        """Whether prompts can be stored."""
+        return not await self._find_problems()
 
     async def detail(self) -> HealthDetail:
         problems = await self._find_problems()
@@ -48,6 +55,7 @@ class HealthReport:
             database=DatabaseHealth(
                 path=self._path, bytes=_size(self._path), log_bytes=_size(f"{self._path}-wal")
             ),
+            silent=tuple(self._silent().values()),
             running=len(self._coordinator.active),
             durations=self._metrics.durations(),
             counts=self._metrics.counts(),
@@ -59,6 +67,7 @@ class HealthReport:
             await tx.fetch("SELECT 1 FROM session LIMIT 1")
 
         try:
+            await self._database.check_file()
             await self._database.read(look)
         except DatabaseError as error:
             return (str(error),)

@@ -6,18 +6,19 @@ Telemetry if there is one. No decision depends on them, and recording one never 
 
 import asyncio
 import time
-from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Final, Literal, Protocol
 
 from perdure.core.histogram import Histogram
 from perdure.schema.health import Durations
 
 DurationName = Literal["boundary", "commit", "loop_lag", "tool", "turn"]
-CounterName = Literal["boundary.unavailable", "turn.failed"]
+CounterName = Literal["boundary.unavailable", "loop.stalled", "turn.failed"]
 
 DURATIONS: Final[tuple[DurationName, ...]] = ("boundary", "commit", "loop_lag", "tool", "turn")
-COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "turn.failed")
+COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "loop.stalled", "turn.failed")
 _LAG_INTERVAL_SECONDS: Final = 1.0
 
 
@@ -41,16 +42,10 @@ class Metrics:
         self.baseline_chars = 0
         """Length of the newest Baseline System Context that was sent to a model."""
 
-    @contextmanager
-    def timed(self, name: DurationName, **attributes: str) -> Generator[None]:
+    def timed(self, name: DurationName, **attributes: str) -> AbstractContextManager[None]:
         """Record how long the block takes, also if it raises."""
-        span = self._telemetry.span(name, attributes) if self._telemetry else nullcontext()
-        began = time.perf_counter()
-        with span:
-            try:
-                yield
-            finally:
-                self.observe(name, time.perf_counter() - began)
+        span = None if self._telemetry is None else self._telemetry.span(name, attributes)
+        return _Timed(self, name, span)
 
     def observe(self, name: DurationName, seconds: float) -> None:
         self._histograms[name].observe(seconds)
@@ -81,3 +76,30 @@ class Metrics:
             due = loop.time() + _LAG_INTERVAL_SECONDS
             await asyncio.sleep(_LAG_INTERVAL_SECONDS)
             self.observe("loop_lag", max(0.0, loop.time() - due))
+
+
+class _Timed:
+    """A block that is measured, within a span of the Telemetry if there is one."""
+
+    def __init__(
+        self, metrics: Metrics, name: DurationName, span: AbstractContextManager[object] | None
+    ) -> None:
+        self._metrics = metrics
+        self._name: DurationName = name
+        self._span = span
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        if self._span is not None:
+            self._span.__enter__()
+        self._began = time.perf_counter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._metrics.observe(self._name, time.perf_counter() - self._began)
+        if self._span is not None:
+            self._span.__exit__(kind, error, trace)

@@ -75,6 +75,7 @@ class PromptAdmission:
         self, stored: AdmittedPrompt, asked: AdmittedPrompt, *, resume: bool
     ) -> AdmittedPrompt:
         """A retry. It also asks for a run, if the prompt still waits for one."""
+        await self._store.database.check_file()
         receipt = inbox.reconcile(stored, asked)
         if resume:
             await self._request_run_again(asked)

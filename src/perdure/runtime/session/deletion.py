@@ -5,7 +5,8 @@ Session unfindable and its log final; the rows are removed in small transactions
 the files of tool output that they name. A process that dies in between leaves an entry in
 `session_deletion`, and the next start continues from there.
 
-Invariant: nothing of a deleted Session can be read once `delete` has returned.
+Invariant: nothing of a deleted Session can be read once `delete` has returned. Its words are in no
+page of the database, and not in the log, unless another process kept that from being emptied.
 """
 
 import logging
@@ -70,11 +71,22 @@ class SessionDeletions:
                 await self._delete(one)
             finally:
                 self._leaving.discard(one)
+        await self._empty_log()
 
     async def finish(self) -> None:
         """Finish the deletions that dead processes began."""
-        for session_id in sorted(await self._store.database.read(deletion_table.list_sessions)):
+        unfinished = sorted(await self._store.database.read(deletion_table.list_sessions))
+        for session_id in unfinished:
             await self._purge(session_id)
+        if unfinished:
+            await self._empty_log()
+
+    async def _empty_log(self) -> None:
+        if not await self._store.database.empty_log():
+            logger.warning(
+                "the log of the database is in use by another process and may still hold words of"
+                " deleted Sessions until it is reused"
+            )
 
     async def _delete(self, session_id: SessionID) -> None:
         while session_id in self._coordinator.active:

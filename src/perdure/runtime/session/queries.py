@@ -11,6 +11,7 @@ from msgspec import Raw
 from perdure.core import limits
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextEpoch
+from perdure.core.session import page_size
 from perdure.core.session.history import Cut
 from perdure.ports import Transaction
 from perdure.runtime.coordination.session_locations import SessionLocations
@@ -95,17 +96,22 @@ class SessionQueries:
         order: Order,
         anchor: MessageAnchor | None,
     ) -> MessageRows:
-        async def job(tx: Transaction) -> list[message_table.MessageRow]:
-            await _require_session(tx, session_id)
-            return await message_table.page(
-                tx,
-                session_id,
-                newest_first=(order == "desc") != _is_backwards(anchor),
-                limit=limit + 1,
-                anchor=None if anchor is None else Seq(anchor.seq),
-            )
+        newest_first = (order == "desc") != _is_backwards(anchor)
+        start = None if anchor is None else Seq(anchor.seq)
 
-        page, has_previous, has_next = _page(await self._database.read(job), limit, anchor)
+        async def job(tx: Transaction) -> tuple[list[message_table.MessageRow], int]:
+            await _require_session(tx, session_id)
+            sizes = await message_table.page_sizes(
+                tx, session_id, newest_first=newest_first, limit=limit, anchor=start
+            )
+            fitting = page_size.count_fitting(sizes, limit)
+            rows = await message_table.page(
+                tx, session_id, newest_first=newest_first, limit=fitting + 1, anchor=start
+            )
+            return rows, fitting
+
+        rows, fitting = await self._database.read(job)
+        page, has_previous, has_next = _page(rows, fitting, anchor)
         return MessageRows(
             rows=tuple(MessageRow(data=row.data, id=row.id, seq=row.seq) for row in page),
             has_previous=has_previous,
@@ -162,15 +168,18 @@ class SessionQueries:
         await self.require_location(session_id)
         # Sequence 0 created the Session and is not public.
         start = Seq(max(after, 0))
-        rows, damaged = await self._store.read_readable(session_id, after=start, limit=limit + 1)
+        page = await self._store.read_page(session_id, after=start, limit=limit)
         # A damaged row counts as more: the request for it tells the client what is wrong.
-        more = damaged is not None or len(rows) > limit
-        return tuple(wire for _, wire in rows[:limit]), more
+        return tuple(wire for _, wire in page.rows), page.has_more
 
-    async def events(self, session_id: SessionID, *, after: int) -> AsyncIterator[bytes]:
+    async def events(
+        self, session_id: SessionID, *, after: int, marks_replay: bool = False
+    ) -> AsyncIterator[bytes]:
         """Replay after a sequence, then follow. Each item is one or more complete frames."""
         await self.require_location(session_id)
-        async for frames in self._tails.follow(session_id, after=Seq(after)):
+        async for frames in self._tails.follow(
+            session_id, after=Seq(after), marks_replay=marks_replay
+        ):
             yield frames
 
     async def require_location(self, session_id: SessionID) -> LocationRef:

@@ -38,6 +38,7 @@ class SessionServices(Value, kw_only=True):
     store: EventStore
     tails: EventFollowers
     coordinator: RunCoordinator
+    activity: SessionActivity
     engine: GetEngine
     known: SessionLocations
     clock: Clock
@@ -53,7 +54,7 @@ class Sessions(SessionQueries):
         self._ids = services.ids
         self._default_location = services.default_location
         self._admissions = PromptAdmission(services.store)
-        self._runs = SessionActivity(services.store, services.coordinator, services.clock)
+        self._runs = services.activity
         self.revert = SessionReverts(
             services.store,
             services.coordinator,
@@ -74,6 +75,7 @@ class Sessions(SessionQueries):
     ) -> SessionInfo:
         """Create a Session; an id that exists returns the stored one and changes nothing."""
         if id is not None and await self.exists(id):
+            await self._store.database.check_file()
             return await self._load(id)
         session_id = id or self._ids.session()
         info = await self._engine().locations.info(location or self._default_location)
@@ -175,6 +177,11 @@ class Sessions(SessionQueries):
     def active(self) -> tuple[SessionID, ...]:
         """The Sessions that this process is running."""
         return self._coordinator.active
+
+    async def list_active(self) -> tuple[SessionID, ...]:
+        """The Sessions that any process is running."""
+        elsewhere = await self._store.database.read(self._runs.list_elsewhere)
+        return tuple(dict.fromkeys((*self._coordinator.active, *elsewhere)))
 
     async def interrupt(self, session_id: SessionID) -> None:
         """End what runs in the Session and below it, and wait for that. A no-op when idle."""

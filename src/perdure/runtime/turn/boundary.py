@@ -145,11 +145,16 @@ async def commit(store: EventStore, boundary: Boundary) -> None:
     session = boundary.session
 
     async def within(tx: Transaction, seq: Seq) -> None:
-        await _check_unchanged(tx, boundary)
+        # Whatever changes a Session is an event: without one, all is as it was read.
+        if seq != boundary.read_at + len(boundary.facts):
+            await _check_unchanged(tx, boundary)
         await _take_notices(tx, boundary)
         await attempt_table.put(tx, session.id, "prepared", step=boundary.step)
         if boundary.stores_epoch:
             await epoch_table.put(tx, session.id, boundary.epoch)
+
+    async def commit_epoch(tx: Transaction) -> None:
+        await within(tx, await event_store.latest_seq(tx, session.id))
 
     if boundary.facts:
         try:
@@ -161,7 +166,7 @@ async def commit(store: EventStore, boundary: Boundary) -> None:
                 raise StaleReadError(session.id) from error
             raise
     elif boundary.stores_epoch:
-        await store.leases.write_running(session.id, lambda tx: within(tx, Seq(0)))
+        await store.leases.write_running(session.id, commit_epoch)
 
 
 async def _is_cancelled(store: EventStore, boundary: Boundary) -> bool:

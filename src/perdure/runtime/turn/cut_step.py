@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from perdure.runtime.turn.ownership import build_rejection
 from perdure.runtime.turn.provider_turn import ProviderTurn
+from perdure.runtime.turn.tool_execution import ToolExecutor
 from perdure.runtime.turn.turn_end import TurnEnd
 from perdure.schema.session.event import SessionEvent, ToolCalled
 from perdure.schema.value import Value
@@ -22,22 +23,28 @@ class LostCall(Value):
 
 
 class CutStep(ProviderTurn):
-    async def resume(self, again: Sequence[ToolCalled], lost: Sequence[LostCall]) -> TurnEnd:
-        """Run the calls `again`, settle those that are `lost`, and end the step.
+    async def resume(
+        self, again: Sequence[ToolCalled], lost: Sequence[LostCall], ends: Sequence[SessionEvent]
+    ) -> TurnEnd:
+        """Run the calls `again`, settle those that are `lost`, and end the parts and the step.
 
         Raises CancelledError when interrupted, after the step has been settled.
         """
         self._streamed = True
         async with self._settling() as group:
-            settled: list[SessionEvent] = [self._settle_lost(one) for one in lost]
-            if again and settled:
-                await self._append(settled)
-            else:
-                # Recorded with the end of the step.
-                self._pending += settled
+            # Recorded with the end of the step, unless calls run before that.
+            self._log.add(*ends, *(self._settle_lost(one) for one in lost))
+            if again:
+                await self._log.commit()
             for call in again:
-                self._begin_call(group, call)
+                name = f"tool {call.tool}"
+                group.create_task(self._run_call(self._tools, call), name=name)
         return await self._end(None)
+
+    @property
+    def _tools(self) -> ToolExecutor:
+        assert self._executor is not None, "a step that is gone on with has tools"
+        return self._executor
 
     async def _settle_step(self, unsettled: str, reason: str) -> None:
         """As for every step; what a person has yet to answer is void then, and that is told."""

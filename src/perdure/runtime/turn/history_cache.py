@@ -24,6 +24,7 @@ from perdure.schema.session.message import AssistantMessage, SessionMessage
 from perdure.schema.value import State, Value
 from perdure.store.log.event_store import NO_EVENTS
 from perdure.store.tables import message_table
+from perdure.store.tables.message_table import MessageRow
 
 
 class MediaSent(State):
@@ -73,14 +74,13 @@ class HistoryCache:
         kept = self._kept.pop(session_id, None)
         if kept is not None:
             self._size -= kept.size
-        if (
-            kept is None
-            or kept.cut != cut
-            or not kept.model.same_model(model)
-            or not await _still_there(tx, session_id, kept)
-        ):
+        fresh: list[MessageRow] | None = None
+        if kept is not None and kept.cut == cut and kept.model.same_model(model):
+            fresh = await _load_fresh(tx, session_id, kept)
+        if kept is None or fresh is None:
             kept = _Kept(cut, model)
-        await _extend(tx, session_id, kept)
+            fresh = await message_table.list_after(tx, session_id, NO_EVENTS)
+        _extend(kept, fresh)
         self._kept[session_id] = kept
         self._size += kept.size
         self._evict()
@@ -98,15 +98,22 @@ class HistoryCache:
             self._size -= kept.size
 
 
-async def _still_there(tx: Transaction, session_id: SessionID, kept: _Kept) -> bool:
-    # A revert takes messages from the end, and no sequence is given twice: where the last message
-    # is, all before it are. Whichever process committed the revert, the rows tell.
-    return kept.last == NO_EVENTS or await message_table.exists_at(tx, session_id, kept.last)
+async def _load_fresh(
+    tx: Transaction, session_id: SessionID, kept: _Kept
+) -> list[MessageRow] | None:
+    """The messages since the last one that is kept; None if a revert took that one away.
+
+    A revert takes messages from the end, and no sequence is given twice: where the last message
+    is, all before it are. Whichever process committed the revert, the rows tell.
+    """
+    if kept.last == NO_EVENTS:
+        return await message_table.list_after(tx, session_id, NO_EVENTS)
+    return await message_table.list_following(tx, session_id, kept.last)
 
 
-async def _extend(tx: Transaction, session_id: SessionID, kept: _Kept) -> None:
+def _extend(kept: _Kept, rows: list[MessageRow]) -> None:
     fresh: list[LLMMessage] = []
-    for row in await message_table.list_after(tx, session_id, kept.last):
+    for row in rows:
         kept.last = row.seq
         if kept.cut.shows(seq=row.seq, type=row.type):
             message = row.message()

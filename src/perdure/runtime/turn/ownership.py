@@ -2,12 +2,12 @@
 
 The first run of a Session in this process takes the lease and settles what a dead process left
 unfinished. Ownership outlasts a run; it ends when a run fails, so that the next starts from what is
-on disk. A run that could not write is settled as one that died. What to do when another process has
-the lease is the caller's decision.
+on disk. A run that could not write, or had no memory left, is settled as one that died. What to do
+when another process has the lease is the caller's decision.
 """
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
@@ -21,13 +21,19 @@ from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
 from perdure.runtime.turn.history_cache import HistoryCache
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.step_log import StepUnrecordedError
 from perdure.schema.approval.pending import PendingRequest
 from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import PermissionReplied, QuestionRejected
 from perdure.schema.location import LocationRef
-from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent, ToolFailed
+from perdure.schema.session.event import (
+    Deleted,
+    RevertCommitted,
+    SessionEvent,
+    ToolFailed,
+)
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
@@ -45,8 +51,10 @@ class SessionOwnership:
         self._services = services
         self._store = services.store
         self._held: set[SessionID] = set()
-        self._cut_off: set[SessionID] = set()
-        """Runs of our own that ended because the store failed."""
+        self._cut_off: dict[SessionID, str] = {}
+        """Runs of our own that could not record how they ended, and why their steps failed."""
+        self.still_running: dict[SessionID, tuple[str, ...]] = {}
+        """What a dead process ran for a Session and could not be ended, in words."""
         self.histories = HistoryCache()
         self._store.listen(self._heard)
 
@@ -62,11 +70,12 @@ class SessionOwnership:
                 # Uncut: once the lease is ours, no process can tell that it was left behind.
                 await shielded(self._take_over(session_id))
             yield taken_over
-        except DatabaseError:
+        except (DatabaseError, StepUnrecordedError, MemoryError) as error:
             self._forget(session_id)
-            self._cut_off.add(session_id)
+            told = isinstance(error, StepUnrecordedError)
+            self._cut_off[session_id] = str(error) if told else recovery.CUT_OFF
             # If nothing can be written even now, the next run settles it.
-            with suppress(DatabaseError):
+            with suppress(DatabaseError, MemoryError):
                 await shielded(self._take_over(session_id))
             raise
         except BaseException:
@@ -76,6 +85,7 @@ class SessionOwnership:
     def _forget(self, session_id: SessionID) -> None:
         """Whatever went wrong, the next run starts from what is on disk."""
         self._held.discard(session_id)
+        self.still_running.pop(session_id, None)
         self.histories.drop(session_id)
 
     def _heard(
@@ -127,7 +137,8 @@ class SessionOwnership:
 
         before, left = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
-        session = await self._settle(session_id, left)
+        orphans = await self._end_orphans(session_id, before) if left_behind else ()
+        session = await self._settle(session_id, left, orphans)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
@@ -135,46 +146,71 @@ class SessionOwnership:
                 self._services.wake(session_id)
         elif left_behind and left.unanswered:
             agent = "" if session.agent is UNSET else session.agent
-            await failed_step.record(
-                self._services, session, agent=agent, reason=recovery.UNANSWERED
-            )
+            reason = self._cut_off.get(session_id, recovery.CUT_OFF)
+            if reason == recovery.CUT_OFF:
+                reason = recovery.UNANSWERED
+            await failed_step.record(self._services, session, agent=agent, reason=reason)
         self._held.add(session_id)
         if before is not None and not self._store.leases.is_mine(before):
             # The process that had it takes no more wakes for this Session.
             self._services.wake(session_id)
-        self._cut_off.discard(session_id)
+        self._cut_off.pop(session_id, None)
+
+    async def _end_orphans(self, session_id: SessionID, before: Lease | None) -> tuple[str, ...]:
+        """End what the dead process ran for the Session; returns what still runs, in words."""
+        if not self._store.leases.is_dead(before):
+            return ()
+        assert before is not None
+        left = await self._services.end_orphans(before.process)
+        return tuple(
+            f"{orphan.program} (process {orphan.pid})"
+            for orphan in left
+            if orphan.session == session_id
+        )
 
     async def settle_stopped(self, session_id: SessionID) -> None:
         """Settle what an interrupt left open of a run before it had begun to run its calls."""
         left = await self._store.database.read(lambda tx: _load_left(tx, session_id))
-        await self._settle(session_id, replace(left, stopped=True))
+        await self._settle(session_id, replace(left, stopped=True), ())
 
-    async def _settle(self, session_id: SessionID, left: "_Left") -> SessionInfo:
+    async def _settle(
+        self, session_id: SessionID, left: "_Left", orphans: Sequence[str]
+    ) -> SessionInfo:
         """Settle what is open, except a step with calls whose run goes on.
 
         An answer that was cut is a failed step. Whether it is asked for again is decided later.
         """
         now = self._services.clock.now_millis()
+        reason = self._cut_off.get(session_id, recovery.CUT_OFF)
+        # A step that cannot be recorded would not be the next time either.
+        owed = left.is_owed and reason == recovery.CUT_OFF
         step = recovery.find_cut_step(left.messages)
-        leave = step.id if step is not None and left.goes_on and recovery.has_calls(step) else None
+        goes_on = owed and left.goes_on and step is not None and recovery.has_calls(step)
+        leave = step.id if goes_on and step is not None else None
+        self.still_running[session_id] = tuple(orphans)
         facts: list[SessionEvent] = [
-            *recovery.settle_dangling(session_id, left.messages, now=now, leave=leave)
+            *recovery.settle_dangling(
+                session_id, left.messages, now=now, orphans=orphans, leave=leave
+            )
         ]
         if leave is None:
-            facts += recovery.fail_open_step(session_id, left.messages, now=now)
-
-        async def within(tx: Transaction, seq: Seq) -> None:
-            if not left.is_owed:
-                await attempt_table.release(tx, session_id)
-
+            facts += recovery.fail_open_step(session_id, left.messages, now=now, reason=reason)
         session = await self._store.load_session(session_id)
-        if facts:
-            void = await self._store.database.read(lambda tx: _list_void(tx, facts))
+        void = await self._store.database.read(lambda tx: _list_void(tx, facts)) if facts else []
+        while facts:
+            piece = self._store.first_piece(facts)
+            ends = len(piece) == len(facts) and not owed
+
+            async def within(tx: Transaction, seq: Seq, *, ends: bool = ends) -> None:
+                if ends:
+                    await attempt_table.release(tx, session_id)
+
             await self._store.append(
-                session_id, facts, location=session.location, running=True, within=within
+                session_id, piece, location=session.location, running=True, within=within
             )
-            for request in void:
-                self._services.hub.publish(build_rejection(request), session.location)
+            facts = facts[len(piece) :]
+        for request in void:
+            self._services.hub.publish(build_rejection(request), session.location)
         return session
 
 

@@ -21,29 +21,34 @@ from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
 from perdure.net.streams import close_stream
-from perdure.ports import DatabaseError, Transaction
+from perdure.ports import DatabaseError
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import Background, shielded
 from perdure.runtime.turn import tool_execution
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.step_log import StepLog
 from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
 from perdure.runtime.turn.tool_progress import ToolProgress
-from perdure.runtime.turn.turn_end import TURN_BROKEN, TURN_DECLINED, TURN_INTERRUPTED, TurnEnd
-from perdure.schema.ids import Seq
+from perdure.runtime.turn.turn_end import (
+    TURN_BROKEN,
+    TURN_DECLINED,
+    TURN_INTERRUPTED,
+    TURN_OUT_OF_MEMORY,
+    TurnEnd,
+)
+from perdure.schema.ids import ToolCallID
 from perdure.schema.live_event import TodosChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session.event import (
     SessionEvent,
-    StepEnded,
-    StepFailed,
     TodosUpdated,
     ToolCalled,
     ToolProgressed,
 )
 from perdure.schema.session.session import SessionInfo
 from perdure.store.processes.lease_table import LeaseHeldError
-from perdure.store.tables import instruction_table, pending_table, task_table
+from perdure.store.tables import pending_table
 from perdure.tools.api.registry import ToolError
 from perdure.tools.api.tool import Progress
 
@@ -73,6 +78,7 @@ class ProviderTurn:
         self._clock = services.clock
         self._closing = services.closing
         self._marks = marks
+        self._log = StepLog(services.store, marks, session)
         self._session = session
         self._step = step
         self._recorder = recorder
@@ -83,15 +89,13 @@ class ProviderTurn:
         )
         self._background = Background()
         self._taken: deque[Output] = deque()
-        self._pending: list[SessionEvent] = []
-        self._flushing = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
         self._calls = 0
+        self._accepted: set[ToolCallID] = set()
+        """Calls that run as soon as they are durable."""
         self._streamed = False
         self._step_settled = False
-        self._write_failed = False
         self._declined = False
-        self._suspended = False
 
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         """Send the request and see it through to the end of its step.
@@ -99,10 +103,12 @@ class ProviderTurn:
         Raises CancelledError when interrupted, after the step has been settled.
         """
         await self._marks.mark_dispatched(self._session.id, self._step)
-        failure = None
-        async with self._settling() as group:
-            failure = await self._stream(group, call, request)
-        return await self._end(failure)
+        session_id, recorder = self._session.id, self._recorder
+        with self._hub.answers.streaming(session_id, recorder.message_id, recorder.streamed):
+            failure = None
+            async with self._settling() as group:
+                failure = await self._stream(group, call, request)
+            return await self._end(failure)
 
     @asynccontextmanager
     async def _settling(self) -> AsyncGenerator[asyncio.TaskGroup]:
@@ -122,11 +128,11 @@ class ProviderTurn:
         except BaseExceptionGroup as raised:
             _, others = raised.split(_DeclinedError)
             if others is not None:
-                failure = others.exceptions[0]
+                error = others.exceptions[0]
                 # A step that another process has taken over is that process's to settle.
-                if not isinstance(failure, LeaseHeldError):
+                if not isinstance(error, LeaseHeldError):
                     await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
-                raise failure from raised
+                raise error from raised
             await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
             self._declined = True
 
@@ -142,6 +148,10 @@ class ProviderTurn:
                 await self._take(group, batch)
         except LLMError as error:
             return error
+        except MemoryError:
+            if self._log.failed:
+                raise
+            return LLMError("unknown", TURN_OUT_OF_MEMORY)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -155,19 +165,20 @@ class ProviderTurn:
         now = self._clock.now_millis()
         # Kept on self, not in this frame: an interrupt between two of them must lose no fact.
         self._taken.extend(self._recorder.feed(batch, now=now, fragments=self._hub.has_readers))
-        calls = False
+        runs = False
         while self._taken:
             item = self._taken.popleft()
             if not isinstance(item, Fragment):
-                self._pending.append(item)
-                calls = calls or isinstance(item, ToolCalled)
+                self._log.add(item)
+                if isinstance(item, ToolCalled) and not item.provider.executed:
+                    runs = self._accept(item) or runs
                 continue
-            if self._pending or self._flushing.locked():
+            if not self._log.is_empty:
                 await self._flush(group)
             self._hub.publish(item, self._location)
-        if calls:
+        if runs:
             await self._flush(group)
-        elif self._pending and not self._recorder.over:
+        elif not self._log.is_empty and not self._recorder.over:
             self._flush_soon(group)
 
     def _flush_soon(self, group: asyncio.TaskGroup) -> None:
@@ -182,27 +193,28 @@ class ProviderTurn:
         await self._flush(group)
 
     async def _flush(self, group: asyncio.TaskGroup) -> None:
-        async with self._flushing:
-            events, self._pending = self._pending, []
-            if not events:
-                return
-            await self._append(events)
-        for event in events:
-            if isinstance(event, ToolCalled) and not event.provider.executed:
-                self._begin_call(group, event)
+        committed = await self._log.commit()
+        if self._executor is None:
+            return
+        for event in committed:
+            if isinstance(event, ToolCalled) and event.call_id in self._accepted:
+                self._accepted.remove(event.call_id)
+                name = f"tool {event.tool}"
+                group.create_task(self._run_call(self._executor, event), name=name)
 
-    def _begin_call(self, group: asyncio.TaskGroup, call: ToolCalled) -> None:
+    def _accept(self, call: ToolCalled) -> bool:
+        """Whether the call is run once it is durable; if not, its refusal follows it."""
         self._calls += 1
         if self._executor is None:
-            self._refuse(call, turn_recorder.TOOLS_DISABLED)
+            message = turn_recorder.TOOLS_DISABLED
         elif self._calls > limits.TOOL_CALLS_PER_TURN_MAX:
-            self._refuse(call, _TOO_MANY_CALLS)
+            message = _TOO_MANY_CALLS
         else:
-            group.create_task(self._run_call(self._executor, call), name=f"tool {call.tool}")
-
-    def _refuse(self, call: ToolCalled, message: str) -> None:
+            self._accepted.add(call.call_id)
+            return True
         now = self._clock.now_millis()
-        self._pending.append(self._recorder.failed(call.call_id, now=now, message=message))
+        self._log.add(self._recorder.failed(call.call_id, now=now, message=message))
+        return False
 
     # ---- tool calls and their results -----------------------------------------------------------
 
@@ -230,10 +242,12 @@ class ProviderTurn:
                 )
             )
         # The last result ends the step, in the same commit.
-        ends = self._streamed and not self._recorder.unsettled and not self._pending
-        if ends:
-            events += self._step_ended(now)
-        await self._append(events, success=success, continues=ends and self._continues)
+        ends = self._streamed and not self._recorder.unsettled and self._log.is_empty
+        ending = self._step_ended(now) if ends else []
+        if await self._log.append(
+            events, success=success, ending=ending, continues=self._continues
+        ):
+            self._step_settled = True
         for event in events:
             if isinstance(event, TodosUpdated):
                 changed = TodosChanged(session_id=event.session_id, todos=event.todos)
@@ -244,7 +258,7 @@ class ProviderTurn:
         return ToolProgress(record, background=self._background, clock=self._clock)
 
     async def _record_progress(self, call: ToolCalled, progress: Progress) -> None:
-        if self._step_settled or call.call_id not in self._recorder.unsettled:
+        if self._step_settled or not self._recorder.is_unsettled(call.call_id):
             return
         event = ToolProgressed(
             timestamp=self._clock.now_millis(),
@@ -267,13 +281,13 @@ class ProviderTurn:
             return TurnEnd(step=self._step, declined=True)
         overflow = self._overflow(failure)
         if overflow is not None:
-            if events := self._unrecorded():
-                await shielded(self._append(events))
+            self._add_taken()
+            await self._log.commit()
             return TurnEnd(step=self._step, overflow=overflow)
         failed = self._failed_at_once(failure)
         if failed is not None:
             return TurnEnd(step=self._step, failed=failed)
-        await shielded(self._conclude(failure))
+        await self._conclude(failure)
         done = failure is None and self._recorder.provider_error is None
         return TurnEnd(step=self._step, continues=done and self._continues, answered=done)
 
@@ -300,53 +314,52 @@ class ProviderTurn:
         elif error is not None:
             await self._settle_step(INTERRUPTED, error.message)
         elif not self._step_settled:
-            events = [*self._unrecorded(), *self._step_ended(self._clock.now_millis())]
-            await self._append(events, continues=self._continues)
+            self._add_taken()
+            self._step_settled = True
+            self._log.add(*self._step_ended(self._clock.now_millis()))
+            await self._log.commit(continues=self._continues)
 
     async def _settle_step(self, unsettled: str, reason: str) -> None:
         """Fail open calls and the step; end the step instead if its answer was complete."""
         # After a failed write only the log knows what is open: see runtime.turn.ownership.
-        if self._step_settled or self._write_failed:
+        if self._step_settled or self._log.failed:
             return
         now = self._clock.now_millis()
-        events = [*self._unrecorded(), *self._recorder.flush(now=now)]
-        events += self._recorder.fail_unsettled(unsettled, now=now)
+        self._add_taken()
+        self._log.add(*self._recorder.flush(now=now))
+        self._log.add(*self._recorder.fail_unsettled(unsettled, now=now))
+        self._step_settled = True
         if self._recorder.finish is not None:
-            events += self._step_ended(now)
+            self._log.add(*self._step_ended(now))
         else:
-            self._step_settled = True
-            events += self._recorder.step_failed(reason, now=now)
-        await self._append(events)
+            self._log.add(*self._recorder.step_failed(reason, now=now))
+        await self._log.commit()
 
     async def _suspend(self) -> None:
         """Record what is known, so that the next process goes on from there."""
         # If nothing came back, what becomes of the request is decided when it is taken up.
-        if self._step_settled or self._write_failed or not self._recorder.started:
+        if self._step_settled or self._log.failed or not self._recorder.started:
             return
-        self._suspended = True
-        now = self._clock.now_millis()
-        events = [*self._unrecorded(), *self._recorder.flush(now=now)]
         session_id, message_id = self._session.id, self._recorder.message_id
         waiting = await self._store.database.read(
             lambda tx: pending_table.list_waiting_calls(tx, session_id, message_id)
         )
-        events += self._recorder.fail_cut(now=now, leave=waiting)
-        if not waiting:
-            events += self._cut_off(now)
+        now = self._clock.now_millis()
+        self._add_taken()
+        self._log.add(*self._recorder.flush(now=now))
+        self._log.add(*self._recorder.fail_cut(now=now, leave=waiting))
         # Calls that wait go on in the next process, which asks under the same ids.
-        if events:
-            await self._append(events, continues=self._continues and not waiting)
-
-    def _cut_off(self, now: int) -> list[SessionEvent]:
-        if self._recorder.finish is None and self._recorder.local_calls:
-            self._recorder.finish_with_calls()
-        if self._recorder.finish is not None:
-            return self._step_ended(now)
-        self._step_settled = True
-        return self._recorder.step_failed(CUT_OFF, now=now)
+        if not waiting:
+            self._step_settled = True
+            if self._recorder.finish is None and self._recorder.local_calls:
+                self._recorder.finish_with_calls()
+            done = self._recorder.finish is not None
+            self._log.add(
+                *(self._step_ended(now) if done else self._recorder.step_failed(CUT_OFF, now=now))
+            )
+        await self._log.commit(continues=self._continues and not waiting, suspends=True)
 
     def _step_ended(self, now: int) -> list[SessionEvent]:
-        self._step_settled = True
         finish = self._recorder.finish
         assert finish is not None
         cost = 0.0 if finish.usage is None else self._cost(finish.usage)
@@ -355,45 +368,10 @@ class ProviderTurn:
             *self._recorder.step_ended(now=now, cost=cost, after=self._journal.snapshot),
         ]
 
-    def _unrecorded(self) -> list[SessionEvent]:
-        """The facts that no commit has yet; the caller appends them."""
-        facts = [item for item in self._taken if not isinstance(item, Fragment)]
-        events, self._pending = [*self._pending, *facts], []
+    def _add_taken(self) -> None:
+        """Facts of a batch that was not recorded to its end."""
+        self._log.add(*(item for item in self._taken if not isinstance(item, Fragment)))
         self._taken.clear()
-        return events
-
-    async def _append(
-        self,
-        events: list[SessionEvent],
-        *,
-        success: Succeeded | None = None,
-        continues: bool = False,
-    ) -> None:
-        """`continues`: if these facts settle the step, the model waits for tool results."""
-        session_id = self._session.id
-        # The request of an answer that the end of the process cut stays marked as sent.
-        ends = StepEnded if self._suspended else StepEnded | StepFailed
-        settles = any(isinstance(event, ends) for event in events)
-
-        async def within(tx: Transaction, seq: Seq) -> None:
-            if success is not None:
-                await instruction_table.add(tx, session_id, success.discovered)
-            if success is not None and success.delivers is not None:
-                await task_table.set_state(tx, success.delivers, "delivered")
-            if settles:
-                await self._marks.settle(tx, session_id, continues=continues)
-
-        try:
-            await self._store.append(
-                session_id,
-                events,
-                location=self._location,
-                running=True,
-                within=within if success is not None or settles else None,
-            )
-        except DatabaseError:
-            self._write_failed = True
-            raise
 
     @property
     def _continues(self) -> bool:

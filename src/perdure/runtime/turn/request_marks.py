@@ -24,6 +24,10 @@ class RequestMarks:
         """From now on the run here clears the mark when it ends."""
         self._unsettled.add(session_id)
 
+    def may_exist(self, session_id: SessionID) -> bool:
+        """Whether the run here may have left a mark."""
+        return session_id in self._unsettled
+
     async def mark_dispatched(self, session_id: SessionID, step: int) -> None:
         """Durable when this returns: the request may go out now."""
         self.take_charge(session_id)

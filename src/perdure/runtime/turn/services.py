@@ -1,7 +1,8 @@
 """What it takes to run a Session, by drain or by compaction."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+from perdure.host.process.orphans import Orphan
 from perdure.location.registry import LocationRegistry
 from perdure.ports import Chance, Clock, IdSource
 from perdure.runtime.files.snapshots import FileSnapshots
@@ -23,6 +24,8 @@ class RunServices(Value, kw_only=True):
     ids: IdSource
     chance: Chance
     measures: Metrics
+    end_orphans: Callable[[str], Awaitable[tuple[Orphan, ...]]]
+    """End the children of a dead process; returns those that still run."""
     wake: Callable[[SessionID], None]
     """There may be work in a Session. Never waits."""
     closing: Callable[[], bool]

@@ -31,6 +31,7 @@ from perdure.ports.file_journal import NO_JOURNAL, Journal
 from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn.tool_progress import ToolProgress
+from perdure.schema import redaction
 from perdure.schema.approval.permission import PermissionSource
 from perdure.schema.ids import MessageID
 from perdure.schema.session.event import SessionEvent, TodosUpdated, ToolCalled
@@ -136,7 +137,7 @@ class ToolExecutor:
             raise
         except Exception as error:
             logger.exception("tool %s failed", call.tool)
-            settled = ToolError(f"Tool execution failed: {error}")
+            settled = ToolError(f"Tool execution failed: {redaction.redact(str(error))}")
         finally:
             progress.close()
         nudge = self._with.repeated_calls.record_outcome(call.tool, call.input, settled)
@@ -180,15 +181,8 @@ def todos_updated(call: ToolCalled, outcome: Succeeded, now: int) -> list[Sessio
     """The todo list that a call wrote, if it did."""
     if outcome.todos is None:
         return []
-    return [
-        TodosUpdated(
-            timestamp=now,
-            session_id=call.session_id,
-            assistant_message_id=call.assistant_message_id,
-            call_id=call.call_id,
-            todos=outcome.todos,
-        )
-    ]
+    stamp = (now, call.session_id, call.assistant_message_id)
+    return [TodosUpdated(*stamp, call_id=call.call_id, todos=outcome.todos)]
 
 
 def _nudged(settled: Settled, nudge: str) -> Settled:

@@ -8,6 +8,7 @@ from perdure.schema.value import Value
 
 TURN_INTERRUPTED: Final = "Provider turn interrupted"
 TURN_BROKEN: Final = "Stopped: an internal error"
+TURN_OUT_OF_MEMORY: Final = "Stopped: the server had no memory left for the answer"
 TURN_DECLINED: Final = "Stopped: what a tool asked for was declined"
 
 

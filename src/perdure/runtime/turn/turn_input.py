@@ -80,10 +80,10 @@ async def load_pending(
 
 
 async def _inbox(tx: Transaction, session_id: SessionID) -> Inbox:
-    steers = await inbox_table.list_pending(tx, session_id, "steer", limit=_PROMOTIONS_MAX)
-    queued = await inbox_table.list_pending(tx, session_id, "queue", limit=1)
-    notices = await notice_table.list_pending(tx, session_id, limit=_PROMOTIONS_MAX - len(steers))
-    return Inbox(steers=tuple(steers), queued=queued[0] if queued else None, notices=tuple(notices))
+    prompts = await inbox_table.list_next(tx, session_id, steers_max=_PROMOTIONS_MAX)
+    queued = prompts.pop() if prompts and prompts[-1].delivery == "queue" else None
+    notices = await notice_table.list_pending(tx, session_id, limit=_PROMOTIONS_MAX - len(prompts))
+    return Inbox(steers=tuple(prompts), queued=queued, notices=tuple(notices))
 
 
 async def _load(tx: Transaction, session_id: SessionID, inbox: Inbox) -> TurnInput:

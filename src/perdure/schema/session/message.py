@@ -39,6 +39,8 @@ class ToolTime(Record):
 class TextPart(Record, tag_field="type", tag="text"):
     id: str
     text: str
+    cursor: int | UnsetType = UNSET
+    """While the part streams: the live deltas with a greater cursor follow its text."""
 
 
 class ReasoningPart(Record, tag_field="type", tag="reasoning"):
@@ -46,6 +48,7 @@ class ReasoningPart(Record, tag_field="type", tag="reasoning"):
     text: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
     time: Span | UnsetType = UNSET
+    cursor: int | UnsetType = UNSET
 
 
 class ToolPart(Record, tag_field="type", tag="tool"):
@@ -56,6 +59,8 @@ class ToolPart(Record, tag_field="type", tag="tool"):
     state: ToolState
     time: ToolTime
     provider: PartProvider | UnsetType = UNSET
+    cursor: int | UnsetType = UNSET
+    """While the input streams: the live deltas with a greater cursor follow it."""
 
 
 AssistantPart = TextPart | ReasoningPart | ToolPart

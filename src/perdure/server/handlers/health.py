@@ -8,8 +8,8 @@ from perdure.schema.health import HealthDetail
 from perdure.server.call import Call, Handlers
 
 
-async def get(_: Call[None, None]) -> Health:
-    return Health(healthy=True)
+async def get(call: Call[None, None]) -> Health:
+    return Health(healthy=await call.runtime.health.is_healthy())
 
 
 async def detail(call: Call[None, None]) -> HealthDetail:

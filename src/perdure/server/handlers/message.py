@@ -17,6 +17,7 @@ from perdure.server.results import Encoded, EncodedPage
 
 async def list_messages(call: Call[ListMessages, None]) -> EncodedPage[SessionMessage]:
     order, limit, anchor = _position(call)
+    live = call.runtime.hub.answers.capture(call.session_id)
     found = await call.runtime.sessions.messages(
         call.session_id, limit=limit, order=order, anchor=anchor
     )
@@ -29,7 +30,7 @@ async def list_messages(call: Call[ListMessages, None]) -> EncodedPage[SessionMe
 
     rows = found.rows
     return EncodedPage(
-        items=tuple(row.data for row in rows),
+        items=tuple(row.data if live is None else live.show(row.id, row.data) for row in rows),
         previous=link(rows[0], "previous") if rows and found.has_previous else None,
         next=link(rows[-1], "next") if rows and found.has_next else None,
     )
@@ -37,7 +38,9 @@ async def list_messages(call: Call[ListMessages, None]) -> EncodedPage[SessionMe
 
 async def get(call: Call[None, None]) -> Encoded[SessionMessage]:
     message_id = MessageID(call.params["messageID"])
-    return Encoded(await call.runtime.sessions.message(call.session_id, message_id))
+    live = call.runtime.hub.answers.capture(call.session_id)
+    data = await call.runtime.sessions.message(call.session_id, message_id)
+    return Encoded(data if live is None else live.show(message_id, data))
 
 
 def _position(call: Call[ListMessages, None]) -> tuple[Order, int, MessageAnchor | None]:

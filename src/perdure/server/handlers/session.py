@@ -73,7 +73,7 @@ async def list_sessions(call: Call[ListSessions, None]) -> EncodedPage[SessionIn
 
 async def active(call: Call[None, None]) -> dict[SessionID, SessionActivity]:
     running = SessionActivity(type="running")
-    return dict.fromkeys(call.runtime.sessions.active(), running)
+    return dict.fromkeys(await call.runtime.sessions.list_active(), running)
 
 
 async def get(call: Call[None, None]) -> Encoded[SessionInfo]:
@@ -144,7 +144,9 @@ async def events(call: Call[FollowEvents, None]) -> DurableStream[SessionEvent]:
     seen = call.request.header(b"last-event-id") or ""
     if seen.isascii() and seen.isdigit() and len(seen) <= _SEQ_DIGITS_MAX:
         after = max(after, int(seen))
-    return DurableStream(call.runtime.sessions.events(call.session_id, after=after))
+    marks_replay = call.query.replayed == "true"
+    frames = call.runtime.sessions.events(call.session_id, after=after, marks_replay=marks_replay)
+    return DurableStream(frames)
 
 
 async def list_children(call: Call[None, None]) -> Encoded[tuple[SessionInfo, ...]]:

@@ -45,6 +45,7 @@ async def resume(call: Call[None, None]) -> None:
 
 async def snapshot(call: Call[TakeSnapshot, None]) -> Encoded[SessionSnapshot]:
     limit = call.query.limit or limits.PAGE_ITEMS_DEFAULT
+    live = call.runtime.hub.answers.capture(call.session_id)
     found = await call.runtime.snapshots.take(call.session_id, limit=limit)
     links: dict[str, str] = {}
     if found.has_previous:
@@ -59,7 +60,9 @@ async def snapshot(call: Call[TakeSnapshot, None]) -> Encoded[SessionSnapshot]:
     # The stored JSON goes out as it is: a SessionSnapshot would have to be decoded first.
     told = {
         "session": Raw(found.session),
-        "messages": [Raw(row.data) for row in found.messages],
+        "messages": [
+            Raw(row.data if live is None else live.show(row.id, row.data)) for row in found.messages
+        ],
         "inbox": found.inbox,
         "seq": found.seq,
         "cursor": links,

@@ -12,54 +12,43 @@ from collections import deque
 from typing import Final
 
 import httptools
-import msgspec
 
 from perdure.protocol.errors import (
     RequestHeadTooLargeError,
     RequestTimeoutError,
     TooManyRequestsError,
 )
-from perdure.protocol.query import unquote
 from perdure.schema.errors import DomainError, InvalidRequestError, ServiceUnavailableError
-from perdure.schema.value import State
 from perdure.server.http import message
-from perdure.server.http.asgi import Application, Header, Scope
+from perdure.server.http.connections import Connections
 from perdure.server.http.exchange import Exchange
+from perdure.server.http.request_head import RequestHead
 from perdure.server.http.websocket import WebSocketExchange
-from perdure.server.settings import HttpLimits
 
-_ASGI: Final = {"version": "3.0", "spec_version": "2.4"}
 _NEVER: Final = math.inf
-
-
-class Listener(State):
-    """What the connections of one server share."""
-
-    app: Application
-    limits: HttpLimits
-    loop: asyncio.AbstractEventLoop
-    date: bytes = b""
-    closing: bool = False
-    connections: "set[Connection]" = msgspec.field(default_factory=set["Connection"])
-    tasks: set[asyncio.Task[None]] = msgspec.field(default_factory=set[asyncio.Task[None]])
-    empty: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    """Set while there is no connection."""
+_UNTRUSTED: Final = frozenset({400, 401, 403})
+"""Answers to requests that did not pass the guard, or not all of it."""
+_FULL: Final = ServiceUnavailableError(
+    "The server has as many connections as it may have; close some, or try again", service="http"
+)
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Connections) -> None:
         self.deadline = _NEVER
+        self.is_known = False
         self._listener = listener
         self._limits = listener.limits
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
         self._writable = asyncio.Event()
         self._writable.set()
-        self._url = b""
-        self._headers: list[Header] = []
+        self._head = RequestHead(listener.limits.head_bytes_max)
         self._head_open = False
-        self._head_bytes = 0
+        self._framing_bytes = 0
+        """Received since the last piece of a body, or since the last message began or ended."""
         self._body_bytes = 0
+        self._waits_since = 0.0
         self._arriving: Exchange | None = None
         self._answering: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
@@ -78,11 +67,13 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._listener.connections.add(self)
-        self._listener.empty.clear()
-        self.deadline = self._listener.loop.time() + self._limits.read_seconds_max
-        if len(self._listener.connections) > self._limits.connections_max:
-            self._refuse(ServiceUnavailableError("Too many connections", service="http"))
+        self._waits_since = self._listener.loop.time()
+        if not self._listener.admit(self):
+            self._refuse(_FULL)
+        elif self._listener.closing:
+            self._close()
+        else:
+            self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
         if self._ignores_input:
@@ -90,7 +81,7 @@ class Connection(asyncio.Protocol):
         if self._upgraded:
             self._feed_socket(data)
             return
-        in_head = self._head_open
+        self._framing_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -102,16 +93,17 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._refuse(InvalidRequestError(f"Malformed HTTP request: {error}"))
             return
-        if in_head and self._head_open:
-            self._head_bytes += len(data)
-            self._check_head(self._head_bytes)
+        # Trailers and the framing of chunks are bounded like a head: the parser keeps a whole line.
+        too_large = self._head.is_too_large or self._framing_bytes > self._limits.head_bytes_max
+        if too_large and not self._ignores_input:
+            self._refuse_head()
 
     def eof_received(self) -> bool:
         """The client will send no more: its requests are complete, or it has disconnected.
 
         Only a write would tell which. An answer is still sent if it comes soon; a stream ends.
         """
-        answering = self._answering
+        answering = self._answering or (self._waiting[0] if self._waiting else None)
         if self._closing or answering is None or answering.streams:
             return False
         self._last_request = self._half_closed = True
@@ -120,9 +112,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        self._listener.connections.discard(self)
-        if not self._listener.connections:
-            self._listener.empty.set()
+        self._listener.forget(self)
         self._ignores_input = self._closing = True
         self._writable.set()
         for exchange in (self._arriving, self._answering, *self._waiting):
@@ -138,43 +128,47 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+        self._listener.note_unsent(self, 0)
+        if self._socket is not None:
+            self._socket.resume_sending()
+        if self._answering is None and not self._closing:
+            self._proceed()
         self._set_deadline()
 
     # The parser's callbacks
 
     def on_message_begin(self) -> None:
-        self._url = b""
-        self._headers = []
+        self._head = RequestHead(self._limits.head_bytes_max)
         self._head_open = True
-        self._head_bytes = 0
+        self._framing_bytes = 0
         if self._answering is None:
             self._set_deadline()
 
     def on_url(self, url: bytes) -> None:
-        self._url += url
+        self._head.add_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # After the head these are trailers, which must not be taken for headers that were checked.
         if self._head_open:
-            self._headers.append((name.lower(), value))
+            self._head.add_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._head_open = False
-        size = len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers)
-        if self._ignores_input or not self._check_head(size):
+        if self._ignores_input:
             return
-        expects = any(
-            name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
-        )
-        scope = self._scope()
+        if self._head.is_too_large:
+            self._refuse_head()
+            return
+        self._framing_bytes = 0
+        scope = self._head.scope(self._parser, self._transport)
         if scope["type"] == "websocket":
             exchange = self._socket = WebSocketExchange(self, scope)
         else:
-            exchange = Exchange(self, scope, expects_continue=expects)
+            exchange = Exchange(self, scope, expects_continue=self._head.expects_continue)
         self._arriving, self._body_bytes = exchange, 0
         if not self._parser.should_keep_alive() or self._parser.get_http_version() == "1.0":
             self._last_request = True
-        if self._answering is None:
+        if self._answering is None and not self._waiting and self._writable.is_set():
             self._answer(exchange)
         elif len(self._waiting) < self._limits.pipelined_max:
             self._waiting.append(exchange)
@@ -189,6 +183,7 @@ class Connection(asyncio.Protocol):
         if self._arriving is None:
             return
         self._arriving.feed(body)
+        self._framing_bytes = 0
         self._body_bytes += len(body)
         if self._body_bytes >= self._limits.body_window_bytes:
             self._body_bytes = 0
@@ -196,6 +191,7 @@ class Connection(asyncio.Protocol):
             self._set_reading()
 
     def on_message_complete(self) -> None:
+        self._framing_bytes = 0
         if self._arriving is not None:
             exchange, self._arriving = self._arriving, None
             exchange.complete_request()
@@ -207,8 +203,14 @@ class Connection(asyncio.Protocol):
     def date(self) -> bytes:
         return self._listener.date
 
+    @property
+    def is_writable(self) -> bool:
+        return self._writable.is_set()
+
     def write(self, data: bytes) -> None:
         self._transport.write(data)
+        if unsent := self._transport.get_write_buffer_size():
+            self._listener.note_unsent(self, unsent)
 
     async def writable(self) -> None:
         if not self._writable.is_set():
@@ -225,22 +227,31 @@ class Connection(asyncio.Protocol):
     def finished(self, exchange: Exchange) -> None:
         assert exchange is self._answering
         self._answering = self._task = None
+        self._waits_since = self._listener.loop.time()
+        if exchange.status not in _UNTRUSTED and exchange.scope["method"] != "OPTIONS":
+            self.is_known = True
         if self._closing:
             return
-        if not exchange.request_complete:
-            self._linger()
-        elif self._waiting:
-            self._answer(self._waiting.popleft())
-            self._set_reading()
-            self._set_deadline()
-        elif self._refusal is not None:
-            self._refuse(self._refusal)
-        elif self._last_request or self._listener.closing:
-            self._close()
+        if exchange.request_complete:
+            self._proceed()
         else:
-            self._set_deadline()
+            self._linger()
 
     # Called by the server
+
+    @property
+    def waits_since(self) -> float | None:
+        busy = self._closing or self._answering is not None or self._waiting
+        return None if busy else self._waits_since
+
+    def give_way(self) -> None:
+        """End at once for another connection."""
+        if not self._writable.is_set():
+            self._transport.abort()
+        elif self._head_open:
+            self._refuse(_FULL)
+        else:
+            self._close()
 
     def begin_shutdown(self) -> None:
         """Take no further request; an answer under way is finished."""
@@ -265,6 +276,20 @@ class Connection(asyncio.Protocol):
 
     # Internal
 
+    def _proceed(self) -> None:
+        """Go on after an answer. The next one waits until the client has read enough of it."""
+        if self._waiting:
+            if self._writable.is_set():
+                self._answer(self._waiting.popleft())
+                self._set_reading()
+            self._set_deadline()
+        elif self._refusal is not None:
+            self._refuse(self._refusal)
+        elif self._last_request or self._listener.closing:
+            self._close()
+        else:
+            self._set_deadline()
+
     def _answer(self, exchange: Exchange) -> None:
         self._answering = exchange
         task = self._listener.loop.create_task(self._run(exchange), name="http request")
@@ -284,10 +309,10 @@ class Connection(asyncio.Protocol):
         """Answer without the application and close, after the requests before this one."""
         self._ignores_input = True
         answering, task = self._answering, self._task
-        if answering is None:
+        if answering is None and not self._waiting:
             self.write(message.refusal(error, date=self.date))
             self._linger()
-        elif answering.request_complete:
+        elif answering is None or answering.request_complete:
             self._refusal = error
             if self._waiting and self._waiting[-1] is self._arriving:
                 self._waiting.pop()
@@ -314,11 +339,8 @@ class Connection(asyncio.Protocol):
         self._transport.close()
         self.deadline = self._listener.loop.time() + self._limits.stall_seconds_max
 
-    def _check_head(self, size: int) -> bool:
-        if size <= self._limits.head_bytes_max:
-            return True
+    def _refuse_head(self) -> None:
         self._refuse(RequestHeadTooLargeError(self._limits.head_bytes_max))
-        return False
 
     def _set_deadline(self) -> None:
         if self._closing or self._half_closed:
@@ -329,10 +351,13 @@ class Connection(asyncio.Protocol):
         elif self._answering is not None:
             slow = self._answering is self._arriving and not self._reading_paused
             self.deadline = now + self._limits.read_seconds_max if slow else _NEVER
-        elif self._head_open:
-            self.deadline = now + self._limits.read_seconds_max
         else:
-            self.deadline = now + self._limits.keep_alive_seconds_max
+            limits, in_head = self._limits, self._head_open
+            seconds = limits.read_seconds_max if in_head else limits.keep_alive_seconds_max
+            self.deadline = now + seconds
+            if not self.is_known:
+                first = self._waits_since + limits.first_request_seconds_max
+                self.deadline = min(self.deadline, first)
 
     def _set_reading(self) -> None:
         """Pause reading while a pipelined request waits or the application takes no body."""
@@ -359,27 +384,3 @@ class Connection(asyncio.Protocol):
             self._reading_paused = False
             self._transport.resume_reading()
             self._set_deadline()
-
-    def _scope(self) -> Scope:
-        target = self._url
-        if not target.startswith((b"/", b"*")):
-            target = target.partition(b"://")[2]
-            target = target[target.find(b"/") :] if b"/" in target else b"/"
-        raw_path, _, query_string = target.partition(b"?")
-        websocket = self._parser.should_upgrade() and (b"upgrade", b"websocket") in {
-            (name, value.lower()) for name, value in self._headers
-        }
-        return {
-            "type": "websocket" if websocket else "http",
-            "asgi": _ASGI,
-            "http_version": self._parser.get_http_version(),
-            "method": self._parser.get_method().decode("ascii"),
-            "scheme": "ws" if websocket else "http",
-            "path": unquote(raw_path),
-            "raw_path": raw_path,
-            "query_string": query_string,
-            "root_path": "",
-            "headers": self._headers,
-            "client": self._transport.get_extra_info("peername"),
-            "server": self._transport.get_extra_info("sockname"),
-        }

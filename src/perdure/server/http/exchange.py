@@ -21,6 +21,11 @@ class ExchangeConnection(Protocol):
 
     @property
     def date(self) -> bytes: ...
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client reads what it is sent."""
+        ...
+
     def write(self, data: bytes) -> None: ...
     async def writable(self) -> None: ...
     def body_taken(self) -> None: ...
@@ -34,6 +39,7 @@ class ExchangeConnection(Protocol):
 class Exchange:
     def __init__(self, wire: ExchangeConnection, scope: Scope, *, expects_continue: bool) -> None:
         self.scope = scope
+        self.status = 0
         self.request_complete = False
         self.response_started = False
         self.response_complete = False
@@ -88,7 +94,8 @@ class Exchange:
             case "http.response.start" | "websocket.http.response.start":
                 assert not self.response_started, "response started twice"
                 self.response_started = True
-                self._head = (message["status"], message["headers"])
+                self.status = message["status"]
+                self._head = (self.status, message["headers"])
             case "http.response.body" | "websocket.http.response.body":
                 assert self.response_started, "body before start"
                 assert not self.response_complete, "body after its end"

@@ -15,6 +15,7 @@ from perdure.server.http.asgi import Header
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
+RETRY_SOON: Final[Header] = (b"retry-after", b"1")
 
 _REASONS: Final = {
     101: b"Switching Protocols",
@@ -74,7 +75,9 @@ def refusal(error: DomainError, *, date: bytes) -> bytes:
     """A whole response, after which the connection is closed."""
     body = codec.encode(error.wire())
     framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
-    headers = ((b"content-type", b"application/json"),)
+    headers: tuple[Header, ...] = ((b"content-type", b"application/json"),)
+    if errors.is_momentary(error):
+        headers += (RETRY_SOON,)
     return head(errors.status_of(error), headers, date=date, framing=framing) + body
 
 

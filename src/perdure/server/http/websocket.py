@@ -105,6 +105,7 @@ class WebSocketExchange(Exchange):
         self._accepted = False
         self._closing = False
         self._gone = asyncio.Event()
+        self._owed_pong: bytes | None = None
 
     @property
     def buffered(self) -> int:
@@ -155,6 +156,7 @@ class WebSocketExchange(Exchange):
 
     def _accept(self) -> None:
         assert not self.response_started, "accepted after an answer"
+        self.status = 101
         self.response_started = self.streams = self._accepted = True
         headers = dict(self.scope["headers"])
         digest = hashlib.sha1(headers[b"sec-websocket-key"] + _GUID, usedforsecurity=False)
@@ -179,8 +181,14 @@ class WebSocketExchange(Exchange):
         self._socket_wire.write(data)
         await self._socket_wire.writable()
 
+    def resume_sending(self) -> None:
+        """Answer the newest ping of those that came while the client was not reading."""
+        data, self._owed_pong = self._owed_pong, None
+        if data is not None and not self._closing:
+            self._socket_wire.write(websocket_frame.frame(Opcode.PONG, data))
+
     def _ping(self) -> None:
-        if not self._closing and not self._gone.is_set():
+        if self._socket_wire.is_writable and not self._closing and not self._gone.is_set():
             self._socket_wire.write(websocket_frame.frame(Opcode.PING, b""))
 
     async def _close(self, code: int, reason: str) -> None:
@@ -201,8 +209,11 @@ class WebSocketExchange(Exchange):
 
     def _take(self, message: websocket_frame.Message) -> None:
         match message.opcode:
-            case Opcode.PING if not self._closing:
-                self._socket_wire.write(websocket_frame.frame(Opcode.PONG, message.data))
+            case Opcode.PING:
+                # A client that does not read is owed one answer (RFC 6455, 5.5.3), not a thousand.
+                self._owed_pong = message.data
+                if self._socket_wire.is_writable:
+                    self.resume_sending()
             case Opcode.CLOSE:
                 code = websocket_frame.close_code(message.data)
                 told = websocket_frame.NORMAL if code == websocket_frame.NO_STATUS else code

@@ -1,4 +1,4 @@
-"""Commit timing, and the thread that runs commits on a slow disk.
+"""Commit timing, waits for the lock, and the thread that runs commits on a slow disk.
 
 A COMMIT runs on the event loop while the disk is quick and in the Committer's thread while it is
 slow; `CommitTimer` tells which. What is committed is decided in `sqlite`.
@@ -19,6 +19,7 @@ Failure = apsw.Error | DatabaseError
 
 _QUICK_SECONDS_MAX: Final = 0.002
 _AVERAGE_WEIGHT: Final = 0.2
+_LONG_WAIT_SECONDS: Final = 0.5
 
 
 def catch_failure(work: Callable[[], object]) -> Failure | None:
@@ -54,6 +55,27 @@ class CommitTimer:
         self._average += (seconds - self._average) * _AVERAGE_WEIGHT
         if self._observe is not None:
             self._observe(seconds)
+
+
+class LockWait:
+    """A bounded wait for the write lock of the database."""
+
+    def __init__(self, seconds_max: float) -> None:
+        self._began = time.monotonic()
+        self._over = self._began + seconds_max
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._over
+
+    @property
+    def is_long(self) -> bool:
+        """Whether other processes have taken the lock again and again meanwhile."""
+        return time.monotonic() - self._began > _LONG_WAIT_SECONDS
+
+    @property
+    def remaining_millis(self) -> int:
+        return max(1, round((self._over - time.monotonic()) * 1000))
 
 
 class Committer:

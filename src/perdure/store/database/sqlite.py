@@ -21,13 +21,19 @@ from perdure.core import limits
 from perdure.ports import DatabaseError, Row, SqlValue, Transaction
 from perdure.schema.value import State
 from perdure.store.database import sqlite_connection
-from perdure.store.database.committer import Committer, CommitTimer, Failure, catch_failure
+from perdure.store.database.committer import (
+    Committer,
+    CommitTimer,
+    Failure,
+    LockWait,
+    catch_failure,
+)
+from perdure.store.database.database_file import DatabaseFile
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
 Job = Callable[[Transaction], Awaitable[Any]]
 
-_BUSY_TRIES: Final = 12
 _VERSION: Final = "PRAGMA data_version"
 _ROLLED_BACK: Final = "the transaction was rolled back by the database"
 
@@ -56,6 +62,13 @@ class SqliteTransaction:
 class _ReadTransaction(SqliteTransaction):
     async def execute(self, sql: str, parameters: Mapping[str, SqlValue] | None = None) -> int:
         raise DatabaseError(f"a read must not write: {sql}")
+
+
+class _SettledFuture(asyncio.Future[T]):
+    """The outcome of an accepted job. Cancelling the task that awaits it takes effect then."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
 
 
 class _QueuedJob(State):
@@ -93,6 +106,7 @@ class SqliteDatabase:
         self._idle.set()
         self._closed = False
         self._data_version = self._version_now()
+        self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
         self._changed_elsewhere = False
@@ -117,14 +131,19 @@ class SqliteDatabase:
     ) -> T:
         if self._closed:
             raise DatabaseError(f"{self._path} is closed")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future = _SettledFuture[T](loop=loop)
         self._waiting.append(_QueuedJob(job, future, committed))
         if self._idle.is_set():
             self._idle.clear()
-            asyncio.get_running_loop().call_soon(self._begin)
-        # Cancelling the caller cancels only this future: the accepted job still runs and commits,
-        # and its listener is called.
-        return await future
+            loop.call_soon(self._begin)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done():
+                # Raises what the job raised; a caller must not take it for a mere cancellation.
+                future.result()
+            raise
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
@@ -149,6 +168,24 @@ class SqliteDatabase:
                     connection.execute("ROLLBACK")
         except apsw.Error as error:
             raise sqlite_connection.translate_error(error, self._path) from error
+
+    async def check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
+
+    async def empty_log(self) -> bool:
+        if self._file is None:
+            return True
+        # Like a batch of its own: jobs wait until it is done.
+        while not self._idle.is_set():
+            await self._idle.wait()
+        self._idle.clear()
+        done = _SettledFuture[Failure | None](loop=asyncio.get_running_loop())
+        self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), done.set_result)
+        try:
+            return await done is None
+        finally:
+            self._continue()
 
     async def changed_elsewhere(self) -> bool:
         # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
@@ -176,27 +213,56 @@ class SqliteDatabase:
     def _begin(self) -> None:
         batch = self._waiting[: limits.COMMIT_JOBS_MAX]
         del self._waiting[: len(batch)]
-        try:
-            self._writer.set_busy_timeout(0)
-            self._writer.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError:
-            # Another process is writing, which may last a disk sync: wait off the loop.
-            self._run_off_loop(self._begin_with_retries, lambda error: self._run(batch, error))
-        except apsw.Error as error:
-            self._run(batch, error)
-        else:
-            self._run(batch, None)
+        self._lock(partial(self._run, batch))
 
-    def _begin_with_retries(self) -> None:
-        self._writer.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
-        for attempt in range(_BUSY_TRIES):
-            try:
-                self._writer.execute("BEGIN IMMEDIATE")
-            except apsw.BusyError:
-                if attempt == _BUSY_TRIES - 1:
-                    raise
-            else:
-                return
+    def _lock(self, then: Callable[[Failure | None], None], wait: LockWait | None = None) -> None:
+        """Begin a transaction that holds the write lock, then call `then`, at once if it is free.
+
+        This process may be stopped at any moment, and its lock stops all others then. So it is not
+        held while the loop is busy with something else: a thread only waits until it is free.
+        """
+        failure = catch_failure(self._try_lock)
+        if not isinstance(failure, apsw.BusyError):
+            then(failure)
+            return
+        wait = wait or LockWait(limits.LOCK_WAIT_SECONDS_MAX)
+        if wait.is_over:
+            self._fail_waiting(failure)
+            then(failure)
+            return
+        # Another process is writing, which may last a disk sync.
+        self._run_off_loop(
+            partial(self._wait_for_lock, wait), lambda error: self._after_wait(then, wait, error)
+        )
+
+    def _try_lock(self) -> None:
+        if self._file is not None:
+            self._file.require_found()
+        self._writer.set_busy_timeout(0)
+        self._writer.execute("BEGIN IMMEDIATE")
+
+    def _wait_for_lock(self, wait: LockWait) -> None:
+        self._writer.set_busy_timeout(wait.remaining_millis)
+        self._writer.execute("BEGIN IMMEDIATE")
+        if not wait.is_long:
+            self._writer.execute("ROLLBACK")
+
+    def _after_wait(
+        self, then: Callable[[Failure | None], None], wait: LockWait, error: Failure | None
+    ) -> None:
+        if self._writer.in_transaction:
+            # Others were quicker each time. Now it is kept.
+            then(error)
+        elif error is None or isinstance(error, apsw.BusyError):
+            self._lock(then, wait)
+        else:
+            then(error)
+
+    def _fail_waiting(self, failure: Failure) -> None:
+        """Fail the jobs behind the one that could not begin: none waits longer than that one."""
+        waiting, self._waiting = self._waiting, []
+        for queued in waiting:
+            _fail(queued.future, failure, self._path)
 
     def _run(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
         failure = failure or catch_failure(self._check_other_commits)
@@ -222,9 +288,7 @@ class SqliteDatabase:
             return
         for queued in batch:
             queued.result = queued.error = None
-        self._run_off_loop(
-            self._begin_with_retries, lambda error: self._run_with_savepoints(batch, error)
-        )
+        self._lock(partial(self._run_with_savepoints, batch))
 
     def _run_with_savepoints(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
         failure = failure or catch_failure(self._check_other_commits)
@@ -278,6 +342,9 @@ class SqliteDatabase:
             raise DatabaseError(_ROLLED_BACK)
         with self._commit_timer:
             self._writer.execute("COMMIT")
+        # After the commit: what is acknowledged was in the right files when it was stored.
+        if self._file is not None:
+            self._file.check_commit()
 
     def _settle(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
         if failure is not None:

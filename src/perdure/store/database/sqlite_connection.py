@@ -9,8 +9,9 @@ from typing import Final, Protocol, cast
 
 import apsw
 
+from perdure.core import limits
 from perdure.ports import DatabaseError, SqlValue, UniqueViolationError
-from perdure.schema.errors import StorageError
+from perdure.schema.errors import ServiceUnavailableError, StorageError
 
 # Earlier versions can corrupt a database that several connections write and checkpoint at once.
 SQLITE_VERSION_LEAST: Final = (3, 51, 3)
@@ -46,6 +47,33 @@ class DiskError(DatabaseError, StorageError):
 
     A StorageError, so that callers of the API get it as a declared error.
     """
+
+
+class StoreLockedError(DatabaseError, ServiceUnavailableError):
+    """Another process holds the lock of the database. Nothing was committed; try again.
+
+    A ServiceUnavailableError, so that callers of the API get it as a declared error.
+    """
+
+    def __init__(self, path: str) -> None:
+        ServiceUnavailableError.__init__(
+            self,
+            f"Another process has kept {path} locked for more than"
+            f" {limits.LOCK_WAIT_SECONDS_MAX:.0f} seconds, and nothing was stored. Try again;"
+            " /api/health/detail names processes that do not respond.",
+            service="store",
+        )
+
+
+class DamagedDatabaseError(DatabaseError, StorageError):
+    """Pages of the database cannot be used. What lies elsewhere in the file still works."""
+
+    def __init__(self, path: str, error: apsw.Error) -> None:
+        super().__init__(
+            f"{path} is damaged or not a SQLite database: {error}. Stop perdure, then run"
+            " `perdure doctor` for details; `perdure doctor --repair` makes a copy and saves what"
+            " can be read."
+        )
 
 
 class UnsafeSqliteError(DatabaseError):
@@ -93,9 +121,21 @@ def configure(connection: Connection) -> None:
     # An acknowledged prompt must survive a power loss, not only a crash.
     connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
+    # Deleted rows are overwritten, so that no word of a deleted Session stays in the file. What is
+    # appended costs the same as without it.
+    connection.pragma("secure_delete", True)
     connection.pragma("cache_size", -_CACHE_KIB)
     # A large transaction grows the log; it is truncated once all of it is in the database.
     connection.pragma("journal_size_limit", _LOG_BYTES_KEPT)
+
+
+def empty_log(connection: Connection) -> None:
+    """Move the write-ahead log into the database and truncate it. Raises DatabaseError."""
+    connection.set_busy_timeout(BUSY_MILLIS)
+    rows = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    ((is_busy, _, _),) = cast("list[tuple[int, int, int]]", rows)
+    if is_busy:
+        raise DatabaseError("another process uses the write-ahead log")
 
 
 def translate_error(error: apsw.Error, path: str) -> DatabaseError:
@@ -118,8 +158,8 @@ def translate_error(error: apsw.Error, path: str) -> DatabaseError:
                 " system's log, then try again; nothing has to be restarted."
             )
         case apsw.NotADBError() | apsw.CorruptError():
-            return DatabaseError(f"{path} is damaged or not a SQLite database: {error}")
+            return DamagedDatabaseError(path, error)
         case apsw.BusyError():
-            return DatabaseError(f"{path} stayed locked by another process: {error}")
+            return StoreLockedError(path)
         case _:
             return DatabaseError(f"{path}: {error}")

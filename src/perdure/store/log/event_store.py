@@ -8,7 +8,10 @@ commit, in commit order. Reads never wait for writes.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from perdure.core import limits
+from perdure.core.session import page_size
 from perdure.ports import Database, IdSource, Processes, Row, Transaction
 from perdure.schema import codec, manifest
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
@@ -20,7 +23,7 @@ from perdure.schema.value import Value
 from perdure.store.log import projector
 from perdure.store.processes.lease_table import Lease
 from perdure.store.processes.leases import Leases
-from perdure.store.tables import row_checks, session_table
+from perdure.store.tables import attempt_table, row_checks, session_table
 from perdure.store.tables.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
@@ -30,10 +33,23 @@ _INSERT: Final = """
     INSERT INTO event (session_id, seq, id, type, location, data)
     VALUES (:session_id, :seq, :id, :type, :location, :data)
 """
+_SIZES: Final = """
+    SELECT length(data) FROM event
+    WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit
+"""
 _READ: Final = """
     SELECT seq, id, type, location, data FROM event
     WHERE session_id = :session_id AND seq > :after ORDER BY seq LIMIT :limit
 """
+
+
+class EventPage(Value, kw_only=True):
+    """Events of a log in their public form, each with its sequence."""
+
+    rows: list[tuple[Seq, bytes]]
+    has_more: bool
+    damaged: DamagedRowError | None = None
+    """Why the row after these cannot be read."""
 
 
 class SequenceConflictError(Exception):
@@ -69,11 +85,23 @@ Within = Callable[[Transaction, Seq], Awaitable[None]]
 Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], None]
 
 
+_PreparedEvent = tuple[EventID, str, bytes, SessionEvent]
+"""An event with its id, stored name and JSON."""
+
+
 class EventStore:
-    def __init__(self, database: Database, ids: IdSource, processes: Processes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ids: IdSource,
+        processes: Processes,
+        *,
+        piece_events_max: int = limits.APPEND_EVENTS_MAX,
+    ) -> None:
         self._database = database
         self._ids = ids
-        self.leases = Leases(database, processes)
+        self._piece_events_max = piece_events_max
+        self.leases = Leases(database, processes, is_running=attempt_table.is_running)
         self._locations = LocationNumbers()
         self._listeners: list[Listener] = []
         self._live_listeners: list[Listener] = []
@@ -88,6 +116,14 @@ class EventStore:
         A `live` listener is not called for imported events.
         """
         (self._live_listeners if live else self._listeners).append(listener)
+
+    def new_event_id(self) -> EventID:
+        """For an event that is told and not stored."""
+        return self._ids.event()
+
+    def first_piece(self, events: Sequence[SessionEvent]) -> Sequence[SessionEvent]:
+        """As many of `events` as one append should take; the caller appends the rest after it."""
+        return events[: self._piece_events_max]
 
     async def append(
         self,
@@ -104,10 +140,12 @@ class EventStore:
 
         `expected` fences by sequence. `running` fences by lease: only the process that runs the
         Session may append on the run's behalf; the first such append takes the lease. `copied`
-        marks a fork's events, which may be many: only the last one is announced.
+        marks a fork's events, which may be many: only the last one is announced. A caller with
+        more events than one append takes makes several (`first_piece`).
         """
         assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
-        ids = [self._ids.event() for _ in events]
+        # Encoded before the transaction, which stops the writers of all processes.
+        prepared = [_prepare(self._ids.event(), event) for event in events]
 
         async def job(tx: Transaction) -> Appended:
             lease = await self.leases.hold_within(tx, session_id) if running else None
@@ -116,8 +154,9 @@ class EventStore:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
             number = None if location is None else await self._locations.number(tx, location)
             first = Seq(found + 1)
-            pairs = zip(ids, events, strict=True)
-            stored = await _insert(tx, session_id, first, pairs, location=location, number=number)
+            stored = await _insert(
+                tx, session_id, first, prepared, location=location, number=number
+            )
             await projector.project(tx, session_id, first, events)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
@@ -157,29 +196,33 @@ class EventStore:
         self, session_id: SessionID, *, after: Seq, limit: int
     ) -> list[tuple[Seq, bytes]]:
         """Public events after a sequence, framed around their stored JSON without decoding it."""
+        return await self._database.read(lambda tx: self._frame_rows(tx, session_id, after, limit))
 
-        async def job(tx: Transaction) -> list[tuple[Seq, bytes]]:
-            parameters = {"session_id": session_id, "after": after, "limit": limit}
-            rows = await tx.fetch(_READ, parameters)
-            return [await self._frame_row(tx, session_id, row) for row in rows]
-
-        return await self._database.read(job)
-
-    async def read_readable(
-        self, session_id: SessionID, *, after: Seq, limit: int
-    ) -> tuple[list[tuple[Seq, bytes]], DamagedRowError | None]:
-        """As `read_wire`, but stop before a damaged row and return its error too.
+    async def read_page(self, session_id: SessionID, *, after: Seq, limit: int) -> EventPage:
+        """As `read_wire`, but fewer where they are large, and only those before a damaged row.
 
         Raises DamagedRowError when the first row after `after` is damaged.
         """
+
+        async def job(tx: Transaction) -> EventPage:
+            parameters = {"session_id": session_id, "after": after, "limit": limit + 1}
+            sizes = [size for (size,) in await tx.fetch(_SIZES, parameters)]
+            count = page_size.count_fitting(sizes, limit)
+            rows = await self._frame_rows(tx, session_id, after, count)
+            return EventPage(rows=rows, has_more=len(sizes) > count)
+
         damaged: DamagedRowError | None = None
         while True:
             try:
-                return await self.read_wire(session_id, after=after, limit=limit), damaged
+                page = await self._database.read(job)
             except DamagedRowError as error:
                 if error.seq is None or error.seq == after + 1:
                     raise
                 limit, damaged = error.seq - after - 1, error
+            else:
+                # A page that large rows made shorter may end before the damaged one.
+                met = damaged if len(page.rows) == limit else None
+                return page if met is None else replace(page, damaged=met)
 
     async def read(
         self, session_id: SessionID, *, after: Seq = NO_EVENTS, limit: int
@@ -191,6 +234,13 @@ class EventStore:
             return [_decode_row(session_id, row) for row in await tx.fetch(_READ, parameters)]
 
         return await self._database.read(job)
+
+    async def _frame_rows(
+        self, tx: Transaction, session_id: SessionID, after: Seq, limit: int
+    ) -> list[tuple[Seq, bytes]]:
+        parameters = {"session_id": session_id, "after": after, "limit": limit}
+        rows = await tx.fetch(_READ, parameters)
+        return [await self._frame_row(tx, session_id, row) for row in rows]
 
     async def _frame_row(
         self, tx: Transaction, session_id: SessionID, row: Row
@@ -297,22 +347,24 @@ async def insert_row(
     )
 
 
+def _prepare(id: EventID, event: SessionEvent) -> _PreparedEvent:
+    return id, manifest.definition_of(event).stored, codec.encode(event), event
+
+
 async def _insert(
     tx: Transaction,
     session_id: SessionID,
     first: Seq,
-    events: "zip[tuple[EventID, SessionEvent]]",
+    events: Sequence[_PreparedEvent],
     *,
     location: LocationRef | None,
     number: int | None,
 ) -> tuple[StoredEvent, ...]:
     location_json = None if location is None else codec.encode(location)
     inserted: list[StoredEvent] = []
-    for offset, (event_id, event) in enumerate(events):
+    for offset, (event_id, stored, data, event) in enumerate(events):
         assert event.session_id == session_id
         seq = Seq(first + offset)
-        stored = manifest.definition_of(event).stored
-        data = codec.encode(event)
         await insert_row(
             tx, session_id, seq=seq, id=event_id, stored=stored, data=data, location=number
         )

@@ -13,7 +13,9 @@ from itertools import islice
 
 from perdure.core import limits
 from perdure.net import sse
+from perdure.schema import codec
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.live_event import LIVE_TYPES, SessionReplayed
 from perdure.schema.location import LocationRef
 from perdure.schema.session.event import Deleted
 from perdure.store.log.event_store import NO_EVENTS, EventStore, StoredEvent
@@ -50,11 +52,14 @@ class EventFollowers:
             recent.add(events)
         self.wake(session_id)
 
-    async def follow(self, session_id: SessionID, *, after: Seq) -> AsyncGenerator[bytes]:
+    async def follow(
+        self, session_id: SessionID, *, after: Seq, marks_replay: bool = False
+    ) -> AsyncGenerator[bytes]:
         """Yield complete SSE frames, a page at a time, until the Session is deleted.
 
-        The comment `sse.REPLAYED` separates the replay from later events. Raises DamagedRowError
-        at the first event that cannot be read, after all events before it.
+        The replay is separated from later events by the comment `sse.REPLAYED`, or, with
+        `marks_replay`, by the event `session.replayed`, which is not in the log. Raises
+        DamagedRowError at the first event that cannot be read, after all events before it.
         """
         seen, replaying = after, True
         with self._signal(session_id) as signal:
@@ -70,8 +75,15 @@ class EventFollowers:
                     return
                 if replaying:
                     replaying = False
-                    yield sse.REPLAYED
+                    yield self._replayed(session_id, seen) if marks_replay else sse.REPLAYED
                 await signal.wait()
+
+    def _replayed(self, session_id: SessionID, seen: Seq) -> bytes:
+        mark = SessionReplayed(session_id=session_id, seq=seen)
+        name, event_id = LIVE_TYPES[SessionReplayed], self._store.new_event_id()
+        data = codec.encode({"id": event_id, "type": name, "data": mark})
+        # Named, so that a browser's EventSource gives it only to those who ask for it.
+        return sse.write(data, event=name.encode())
 
     async def _pages(
         self, session_id: SessionID, *, after: Seq
@@ -80,17 +92,17 @@ class EventFollowers:
             yield kept
             return
         while True:
-            rows, damaged = await self._store.read_readable(
+            page = await self._store.read_page(
                 session_id, after=after, limit=limits.REPLAY_ROWS_PER_READ
             )
-            if not rows:
+            if not page.rows:
                 return
-            after = rows[-1][0]
+            after = page.rows[-1][0]
             # Sequence 0 created the Session; the public stream starts after it.
-            yield after, b"".join(sse.write(wire, id=seq) for seq, wire in rows if seq > 0)
-            if damaged is not None:
-                raise damaged
-            if len(rows) < limits.REPLAY_ROWS_PER_READ:
+            yield after, b"".join(sse.write(wire, id=seq) for seq, wire in page.rows if seq > 0)
+            if page.damaged is not None:
+                raise page.damaged
+            if not page.has_more:
                 return
             # A long replay yields to other tasks.
             await asyncio.sleep(0)

@@ -135,6 +135,8 @@ class _Fold:
         self._messages: dict[MessageID, SessionMessage] = {}
         self._created: dict[MessageID, Seq] = {}
         self._changed: set[MessageID] = set()
+        self._unfolded: list[AssistantEvent] = []
+        """Consecutive events of one assistant message, folded together."""
 
     async def apply(self, seq: Seq, event: SessionEvent) -> None:
         if isinstance(event, events.SessionCreated):
@@ -145,12 +147,14 @@ class _Fold:
         if isinstance(event, AssistantEvent):
             await self._apply_to_assistant(event)
             return
+        await self._fold()
         if isinstance(event, MessageEvent):
             await self._create(seq, event)
         elif not isinstance(event, _SessionOnly):
             await self._apply_to_rows(seq, event)
 
     async def write(self) -> None:
+        await self._fold()
         for message_id, seq in self._created.items():
             message = self._messages[message_id]
             await message_table.insert(self._tx, self._session_id, seq, message)
@@ -173,10 +177,18 @@ class _Fold:
             await pending_table.remove_of_call(
                 self._tx, self._session_id, event.assistant_message_id, event.call_id
             )
-        message = await self._message(event.assistant_message_id)
-        # A revert may have removed the assistant message; then the update is ignored.
+        if self._unfolded and self._unfolded[-1].assistant_message_id != event.assistant_message_id:
+            await self._fold()
+        self._unfolded.append(event)
+
+    async def _fold(self) -> None:
+        if not self._unfolded:
+            return
+        batch, self._unfolded = self._unfolded, []
+        message = await self._message(batch[0].assistant_message_id)
+        # A revert may have removed the assistant message; then the updates are ignored.
         if isinstance(message, AssistantMessage):
-            self._change(projection.assistant_after(message, event))
+            self._change(projection.assistant_after(message, *batch))
 
     async def _apply_to_rows(self, seq: Seq, event: _RowEvent) -> None:
         match event:
@@ -235,7 +247,7 @@ class _Fold:
             row = await message_table.latest_of_type(
                 self._tx, self._session_id, "assistant", before=seq
             )
-            newest = None if row is None else await self._message(row.id)
+            newest = None if row is None else self._messages.get(row.id) or row.message()
         if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
             self._change(projection.close_superseded(newest, event))
 

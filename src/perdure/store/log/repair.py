@@ -1,8 +1,9 @@
 """Find rows that cannot be read, and rebuild projections from the log.
 
-The log is never changed: damage there is only reported. A repair first copies the whole database.
-Then it creates missing tables and indexes, and folds the log again for each Session with a damaged
-projection. A Session whose log is damaged keeps the rows it has.
+A repair first copies the whole database. If pages are damaged, it saves the rows that can be read
+(store.log.recover). Then it creates missing tables and indexes, and folds the log again for each
+Session with a damaged projection. Damage of the log is only reported: a Session whose log is
+damaged keeps the rows it has.
 """
 
 import os
@@ -18,7 +19,8 @@ from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite import SqliteDatabase
-from perdure.store.log import projector
+from perdure.store.log import projector, recover
+from perdure.store.log.recover import RecoveredTable
 from perdure.store.tables import (
     deletion_table,
     inbox_table,
@@ -43,6 +45,8 @@ class RepairReport(Value, kw_only=True):
     """Path of the copy that was made first."""
     created: tuple[str, ...]
     """Tables and indexes that were missing."""
+    recovered: tuple[RecoveredTable, ...]
+    """The tables, if pages of the file were damaged."""
     restored: tuple[SessionID, ...]
     remaining: tuple[DamagedRowError, ...]
 
@@ -59,11 +63,13 @@ async def find_damaged_rows(tx: Transaction) -> tuple[DamagedRowError, ...]:
 async def repair(path: str) -> RepairReport:
     """Restore what the log can restore. Raises DatabaseError when the log itself is missing."""
     backup = _unused_path(f"{path}.before-repair")
-    created = _create_missing(path, backup)
+    recovered = recover.rebuild(path, backup) if recover.find_damaged_pages(path) else ()
+    created = _create_missing(path, None if recovered else backup)
     async with SqliteDatabase(path) as database:
         found = await database.read(find_damaged_rows)
         damaged = [error.session_id for error in found]
-        session_ids = await database.read(_list_sessions) if created else damaged
+        anew = created or recovered
+        session_ids = await database.read(_list_sessions) if anew else damaged
 
         async def job(tx: Transaction) -> list[SessionID]:
             return [one for one in dict.fromkeys(session_ids) if await _restore(tx, one)]
@@ -71,7 +77,11 @@ async def repair(path: str) -> RepairReport:
         restored = await database.write(job)
         remaining = await database.read(find_damaged_rows)
     return RepairReport(
-        backup=backup, created=created, restored=tuple(restored), remaining=remaining
+        backup=backup,
+        created=created,
+        recovered=recovered,
+        restored=tuple(restored),
+        remaining=remaining,
     )
 
 
@@ -171,8 +181,11 @@ async def _restore(tx: Transaction, session_id: SessionID) -> bool:
     return True
 
 
-def _create_missing(path: str, backup: str) -> tuple[str, ...]:
-    """Copy the database, then create the tables and indexes it lacks; returns their names."""
+def _create_missing(path: str, backup: str | None) -> tuple[str, ...]:
+    """Create the tables and indexes that the database lacks; returns their names.
+
+    With `backup` the database is copied there first.
+    """
     with closing(sqlite_connection.connect(path)) as connection:
         missing = migrate.find_missing_parts(connection)
         if _LOG in missing:
@@ -180,7 +193,8 @@ def _create_missing(path: str, backup: str) -> tuple[str, ...]:
                 f"{path} has no event log. Restore the data directory from a backup;"
                 " nothing was changed."
             )
-        migrate.copy_database(connection, backup)
+        if backup is not None:
+            migrate.copy_database(connection, backup)
         for statement in _create_statements(missing):
             connection.execute(statement)
     return missing

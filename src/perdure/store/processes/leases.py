@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from perdure.ports import Database, Processes, Transaction
 from perdure.schema.ids import SessionID
 from perdure.store.processes import lease_table, process_table
-from perdure.store.processes.lease_table import Lease
+from perdure.store.processes.lease_table import Lease, LeaseHeldError
 
 T = TypeVar("T")
 
@@ -18,15 +18,34 @@ Holder = Literal["free", "me", "other", "dead"]
 """Who has a lease: no process, this one, another living one, or a dead one."""
 
 
+IsRunning = Callable[[Transaction, SessionID], Awaitable[bool]]
+"""Whether the Session has the mark of a run (store.tables.attempt_table)."""
+
+
 class Leases:
-    def __init__(self, database: Database, processes: Processes) -> None:
+    def __init__(self, database: Database, processes: Processes, *, is_running: IsRunning) -> None:
         self._database = database
         self._processes = processes
+        self._is_running = is_running
 
     async def hold_within(self, tx: Transaction, session_id: SessionID) -> Lease:
-        """Take or confirm the lease in a transaction that depends on it."""
+        """Take or confirm the lease in a transaction that depends on it.
+
+        The lease of a silent process is taken if the Session does not run there: nothing of it can
+        have an effect, and what the process writes when it goes on is refused.
+        """
         processes = self._processes
-        return await lease_table.hold(tx, session_id, process=processes.me, alive=processes.alive)
+        try:
+            return await lease_table.hold(
+                tx, session_id, process=processes.me, alive=processes.alive
+            )
+        except LeaseHeldError as held:
+            holder = held.process
+            if holder not in processes.silent() or await self._is_running(tx, session_id):
+                raise
+        return await lease_table.hold(
+            tx, session_id, process=processes.me, alive=lambda process: process != holder
+        )
 
     async def register_process(self, tx: Transaction) -> None:
         """Record that this process claims work, so that others take it over if it dies."""
@@ -52,6 +71,10 @@ class Leases:
     def is_held_by_other(self, lease: Lease | None) -> bool:
         """Whether the lease is another process's, living or dead, and not released."""
         return lease is not None and lease.process not in self._free_or_mine
+
+    def is_dead(self, lease: Lease | None) -> bool:
+        """Whether the lease is that of a dead process."""
+        return lease is not None and self._is_dead(lease.process)
 
     def is_mine(self, lease: Lease | None) -> bool:
         return lease is not None and lease.process == self._processes.me
@@ -81,6 +104,11 @@ class Leases:
 
     def _is_dead(self, process: str) -> bool:
         return bool(process) and not self._processes.alive(process)
+
+    async def silent_holder(self, tx: Transaction, session_id: SessionID) -> str | None:
+        """The process that has the lease and does not respond, in words; None if there is none."""
+        lease = await lease_table.get(tx, session_id)
+        return None if lease is None else self._processes.silent().get(lease.process)
 
     async def runs_elsewhere(self, tx: Transaction, session_id: SessionID) -> bool:
         """Whether another living process has the lease, as seen by `tx`."""

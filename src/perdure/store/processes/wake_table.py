@@ -30,6 +30,11 @@ async def list_for_process(
     ]
 
 
+async def list_requested(tx: Transaction) -> list[SessionID]:
+    rows = await tx.fetch("SELECT session_id FROM session_wake")
+    return [SessionID(str(row[0])) for row in rows]
+
+
 async def clear(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute("DELETE FROM session_wake WHERE session_id = :id", {"id": session_id})
 

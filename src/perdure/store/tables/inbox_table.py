@@ -43,10 +43,15 @@ _IS_PENDING: Final = "promoted_seq IS NULL AND cancelled_seq IS NULL"
 _PENDING: Final = (
     _SELECT.format(indexed="INDEXED BY session_input_pending", prompt="prompt_seq")
     + """
-    WHERE i.session_id = :session_id AND i.delivery = :delivery
+    WHERE i.session_id = :session_id AND i.delivery = {delivery}
         AND i.promoted_seq IS NULL AND i.cancelled_seq IS NULL
-    ORDER BY i.place LIMIT :limit
+    ORDER BY i.place LIMIT {limit}
 """
+)
+_PENDING_OF_DELIVERY: Final = _PENDING.format(delivery=":delivery", limit=":limit")
+_NEXT_PENDING: Final = " UNION ALL ".join(
+    f"SELECT * FROM ({_PENDING.format(delivery=delivery, limit=limit)})"
+    for delivery, limit in (("'steer'", ":limit"), ("'queue'", "1"))
 )
 
 
@@ -172,10 +177,16 @@ async def list_pending(
     tx: Transaction, session_id: SessionID, delivery: Delivery, *, limit: int
 ) -> list[AdmittedPrompt]:
     """The first pending prompts of that delivery, in promotion order."""
-    rows = await tx.fetch(
-        _PENDING, {"session_id": session_id, "delivery": delivery, "limit": limit}
-    )
-    return [_row(row) for row in rows]
+    parameters = {"session_id": session_id, "delivery": delivery, "limit": limit}
+    return [_row(row) for row in await tx.fetch(_PENDING_OF_DELIVERY, parameters)]
+
+
+async def list_next(
+    tx: Transaction, session_id: SessionID, *, steers_max: int
+) -> list[AdmittedPrompt]:
+    """What a boundary may promote: the first steers, then the first of the queue."""
+    parameters = {"session_id": session_id, "limit": steers_max}
+    return [_row(row) for row in await tx.fetch(_NEXT_PENDING, parameters)]
 
 
 async def count_pending(tx: Transaction, session_id: SessionID) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, cast
 
-from perdure.ports import Row, Transaction
+from perdure.ports import Row, SqlValue, Transaction
 from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.session.message import SessionMessage
@@ -88,14 +88,6 @@ async def exists(tx: Transaction, message_id: MessageID) -> bool:
     return bool(rows)
 
 
-async def exists_at(tx: Transaction, session_id: SessionID, seq: Seq) -> bool:
-    rows = await tx.fetch(
-        "SELECT 1 FROM session_message WHERE session_id = :session_id AND seq = :seq",
-        {"session_id": session_id, "seq": seq},
-    )
-    return bool(rows)
-
-
 async def latest_of_type(
     tx: Transaction, session_id: SessionID, type: str, *, before: Seq
 ) -> MessageRow | None:
@@ -159,14 +151,27 @@ async def page(
     anchor: Seq | None,
 ) -> list[MessageRow]:
     """Rows by seq, starting after `anchor` in that direction."""
-    sign, direction = ("<", "DESC") if newest_first else (">", "ASC")
-    condition = "" if anchor is None else f"AND seq {sign} :anchor"
     rows = await tx.fetch(
-        "SELECT id, seq, type, data FROM session_message"
-        f" WHERE session_id = :session_id {condition} ORDER BY seq {direction} LIMIT :limit",
+        f"SELECT id, seq, type, data {_from_page(newest_first=newest_first, anchor=anchor)}",
         {"session_id": session_id, "limit": limit} | ({} if anchor is None else {"anchor": anchor}),
     )
     return [_row(session_id, row) for row in rows]
+
+
+async def page_sizes(
+    tx: Transaction,
+    session_id: SessionID,
+    *,
+    newest_first: bool,
+    limit: int,
+    anchor: Seq | None,
+) -> list[SqlValue]:
+    """The bytes of the rows that `page` would read, without reading them."""
+    rows = await tx.fetch(
+        f"SELECT length(data) {_from_page(newest_first=newest_first, anchor=anchor)}",
+        {"session_id": session_id, "limit": limit} | ({} if anchor is None else {"anchor": anchor}),
+    )
+    return [size for (size,) in rows]
 
 
 async def list_after(tx: Transaction, session_id: SessionID, after: Seq) -> list[MessageRow]:
@@ -179,10 +184,33 @@ async def list_after(tx: Transaction, session_id: SessionID, after: Seq) -> list
     return [_row(session_id, row) for row in rows]
 
 
+async def list_following(
+    tx: Transaction, session_id: SessionID, known: Seq
+) -> list[MessageRow] | None:
+    """Every row after the one at `known`, ascending; None if that one is gone."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, CASE WHEN seq > :known THEN data ELSE x'' END FROM session_message"
+        " WHERE session_id = :session_id AND seq >= :known ORDER BY seq",
+        {"session_id": session_id, "known": known},
+    )
+    if not rows or rows[0][1] != known:
+        return None
+    return [_row(session_id, row) for row in rows[1:]]
+
+
 async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
     await tx.execute(
         "DELETE FROM session_message WHERE session_id = :session_id AND seq > :seq",
         {"session_id": session_id, "seq": seq},
+    )
+
+
+def _from_page(*, newest_first: bool, anchor: Seq | None) -> str:
+    sign, direction = ("<", "DESC") if newest_first else (">", "ASC")
+    condition = "" if anchor is None else f"AND seq {sign} :anchor"
+    return (
+        "FROM session_message"
+        f" WHERE session_id = :session_id {condition} ORDER BY seq {direction} LIMIT :limit"
     )
 
 

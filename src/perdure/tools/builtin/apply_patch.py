@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from perdure.core.files import exact_edit, patch
 from perdure.core.files.patch import AddFile, Change, DeleteFile, PatchError, UpdateFile
 from perdure.core.limits import EDIT_FILE_BYTES_MAX, PATCH_BYTES_MAX, PATCH_FILES_MAX
+from perdure.ports.offload import offload
 from perdure.schema.codec import Record
 from perdure.schema.session.session import FileDiff
 from perdure.schema.session.tool import TextContent, ToolContent
@@ -77,7 +78,8 @@ class ApplyPatchOutput(Record, frozen=True):
 
 def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, ApplyPatchOutput]:
     async def execute(input: ApplyPatchInput, context: ToolCallContext) -> ApplyPatchOutput:
-        changes = _parse(input.patch_text)
+        text = input.patch_text
+        changes = await offload(len(text), lambda: _parse(text))
         targets = await _claim_targets(environment, changes, context)
         await environment.require_edit(context, targets.values())
         async with AsyncExitStack() as stack:
@@ -86,7 +88,7 @@ def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, Appl
                 await stack.enter_async_context(environment.mutations.locked(path))
             prepared = [await _prepare(environment, change, targets) for change in changes]
             for change in prepared:
-                _require_current(environment, change, context)
+                await _require_current(environment, change, context)
             return await _commit(environment, prepared, context)
 
     return Tool(
@@ -112,6 +114,9 @@ class _Prepared(Value, kw_only=True):
     data: bytes | None
 
     @property
+    def size(self) -> int:
+        return len(self.read or b"") + len(self.data or b"")
+
     def diff(self) -> FileDiff:
         before, after = _text(self.read), _text(self.data)
         lines = exact_edit.line_diff(self.destination.resource, before=before, after=after)
@@ -174,7 +179,8 @@ async def _prepare(
     read = await _read(environment, target)
     if isinstance(change, DeleteFile):
         return _Prepared(type="delete", target=target, destination=target, read=read, data=None)
-    data = _apply_chunks(target, read, change)
+    lines = sum(len(chunk.old) + len(chunk.new) for chunk in change.chunks)
+    data = await offload(len(read) + lines, lambda: _apply_chunks(target, read, change))
     if change.move_to is None:
         return _Prepared(type="update", target=target, destination=target, read=read, data=data)
     destination = targets[change.move_to]
@@ -214,13 +220,13 @@ async def _read(environment: ToolEnvironment, target: Target) -> bytes:
     return data
 
 
-def _require_current(
+async def _require_current(
     environment: ToolEnvironment, change: _Prepared, context: ToolCallContext
 ) -> None:
     if change.read is None:
         return
     try:
-        environment.mutations.require_current(context.session_id, change.target, change.read)
+        await environment.mutations.require_current(context.session_id, change.target, change.read)
     except StaleContentError as error:
         raise ToolFailure(
             f"{change.target.resource} has changed since it was read; read it again."
@@ -240,9 +246,10 @@ async def _commit(
         target = change.destination
         applied.append(Applied(type=change.type, resource=target.resource, target=target.path))
     settled, notes = await _run_after_edit(environment, prepared, context)
+    size = sum(change.size for change in settled)
     return ApplyPatchOutput(
         applied=tuple(applied),
-        files=tuple(change.diff for change in settled),
+        files=await offload(size, lambda: tuple(change.diff() for change in settled)),
         notes="".join(f"\n\n{note}" for note in notes) or UNSET,
     )
 
@@ -258,7 +265,7 @@ async def _run_after_edit(
         if data is not None:
             files = environment.files(target)
             formatted = await after_edit.format(files, target, data, context.journal)
-            environment.mutations.note(context.session_id, target, formatted.data)
+            await environment.mutations.note(context.session_id, target, formatted.data)
             notes += formatted.notes
             data = formatted.data
         if change.type in {"delete", "move"}:
@@ -287,7 +294,7 @@ async def _apply_change(
         await mutations.remove_if_unchanged(change.target, read=change.read, journal=journal)
         mutations.read_tracker.forget(session_id, change.target.path)
     if change.data is not None:
-        mutations.note(session_id, change.destination, change.data)
+        await mutations.note(session_id, change.destination, change.data)
 
 
 def _partial_failure(

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from perdure.core.files import exact_edit
 from perdure.core.files.exact_edit import Ambiguous, Edited, NotFound
 from perdure.core.limits import EDIT_FILE_BYTES_MAX
+from perdure.ports.offload import offload
 from perdure.schema.codec import Record
 from perdure.schema.session.session import FileDiff
 from perdure.schema.session.tool import TextContent, ToolContent
@@ -18,6 +19,7 @@ from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, encode_text, reason
 from perdure.tools.files.mutation import StaleContentError
 from perdure.tools.files.path_access import Target
+from perdure.tools.files.post_edit import PostEditResult
 
 DESCRIPTION: Final = """\
 Replace an exact passage of a text file.
@@ -106,12 +108,8 @@ async def _edit(
     environment: ToolEnvironment, target: Target, input: EditInput, context: ToolCallContext
 ) -> EditOutput:
     data = await _read(environment, target)
-    environment.mutations.require_current(context.session_id, target, data)
-    try:
-        before = data.decode()
-    except UnicodeDecodeError as error:
-        raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
-    edited = _apply(before, target, input)
+    await environment.mutations.require_current(context.session_id, target, data)
+    edited = await offload(len(data), lambda: _apply(data, target, input))
     after = edited.text.encode()
     await environment.mutations.replace_if_unchanged(
         target, read=data, data=after, journal=context.journal
@@ -119,9 +117,11 @@ async def _edit(
     checked = await environment.after_edit.run(
         environment.files(target), target, after, context.journal
     )
-    environment.mutations.note(context.session_id, target, checked.data)
-    final = Edited(checked.data.decode("utf-8", "replace"), edited.replacements)
-    return _output(target.resource, before, final, input, notes=checked.notes_text)
+    await environment.mutations.note(context.session_id, target, checked.data)
+    return await offload(
+        len(data) + len(checked.data),
+        lambda: _output(target.resource, data, checked, input, replacements=edited.replacements),
+    )
 
 
 async def _read(environment: ToolEnvironment, target: Target) -> bytes:
@@ -138,7 +138,11 @@ async def _read(environment: ToolEnvironment, target: Target) -> bytes:
     return data
 
 
-def _apply(before: str, target: Target, input: EditInput) -> Edited:
+def _apply(data: bytes, target: Target, input: EditInput) -> Edited:
+    try:
+        before = data.decode()
+    except UnicodeDecodeError as error:
+        raise ToolFailure(f"{target.resource} is not valid UTF-8 text") from error
     _check_result_size(before, target, input)
     result = exact_edit.apply(
         before,
@@ -172,9 +176,11 @@ def _check_result_size(before: str, target: Target, input: EditInput) -> None:
 
 
 def _output(
-    resource: str, before: str, edited: Edited, input: EditInput, *, notes: str
+    resource: str, before: bytes, after: PostEditResult, input: EditInput, *, replacements: int
 ) -> EditOutput:
-    diff = exact_edit.line_diff(resource, before=before, after=edited.text)
+    diff = exact_edit.line_diff(
+        resource, before=before.decode(), after=after.data.decode("utf-8", "replace")
+    )
     return EditOutput(
         files=(
             FileDiff(
@@ -185,7 +191,7 @@ def _output(
                 patch=diff.patch,
             ),
         ),
-        replacements=edited.replacements,
+        replacements=replacements,
         preview=exact_edit.preview(old=input.old_string, new=input.new_string),
-        notes=notes,
+        notes=after.notes_text,
     )

@@ -273,7 +273,7 @@ async def _image(reading: _Reading, status: FileStat, mime: str) -> ReadOutput:
         prepared = await asyncio.to_thread(images.prepare_image, data, mime, reading.bounds)
     except UnusableImageError as error:
         raise ToolFailure(f"Cannot show the image {target.resource}: {error}") from error
-    reading.note(read_tracking.version_of(data))
+    reading.note(await read_tracking.version_in(data))
     return ReadOutput(
         image=_describe_image(target.path, prepared),
         data=data_uri.write_encoded(prepared.mime, prepared.base64),
@@ -288,7 +288,7 @@ async def _document(reading: _Reading, status: FileStat) -> ReadOutput:
             f"{target.resource} is a PDF of {status.size} bytes;"
             f" the most that can be shown is {DOCUMENT_BYTES_MAX}"
         )
-    reading.note(read_tracking.version_of(data))
+    reading.note(await read_tracking.version_in(data))
     document = Document(
         type="document",
         uri=_file_uri(target.path),

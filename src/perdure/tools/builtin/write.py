@@ -100,7 +100,7 @@ async def _write(
     checked = await environment.after_edit.run(
         environment.files(target), target, data, context.journal
     )
-    environment.mutations.note(context.session_id, target, checked.data)
+    await environment.mutations.note(context.session_id, target, checked.data)
     return existed, checked
 
 

@@ -44,15 +44,16 @@ class FileMutations:
             if not self._users[path]:
                 del self._locks[path], self._users[path]
 
-    def require_current(self, session_id: SessionID, target: Target, data: bytes) -> None:
+    async def require_current(self, session_id: SessionID, target: Target, data: bytes) -> None:
         """Raises StaleContentError when the Session last saw other content than `data`."""
         known = self.read_tracker.version(session_id, target.path)
-        if known not in (None, read_tracking.version_of(data)):
+        if known is not None and known != await read_tracking.version_in(data):
             raise StaleContentError(target.path)
 
-    def note(self, session_id: SessionID, target: Target, data: bytes) -> None:
+    async def note(self, session_id: SessionID, target: Target, data: bytes) -> None:
         """Record that the Session knows the content `data`, by reading or writing it."""
-        self.read_tracker.note(session_id, target.path, read_tracking.version_of(data))
+        version = await read_tracking.version_in(data)
+        self.read_tracker.note(session_id, target.path, version)
 
     async def create(self, target: Target, data: bytes, *, journal: Journal = NO_JOURNAL) -> None:
         """Create the file and the directories above it; raises FileExistsError."""

@@ -8,12 +8,12 @@ Invariant: a file that changed after a Session read it is not changed by that Se
 before it is read again.
 """
 
-import asyncio
 import hashlib
 from collections import OrderedDict
 
-from perdure.core.limits import EDIT_FILE_BYTES_MAX, FILE_INLINE_BYTES_MAX, SEEN_FILES_MAX
+from perdure.core.limits import EDIT_FILE_BYTES_MAX, SEEN_FILES_MAX
 from perdure.ports import Filesystem
+from perdure.ports.offload import offload
 from perdure.schema.ids import SessionID
 
 
@@ -47,7 +47,9 @@ async def version_at(files: Filesystem, path: str) -> str:
     if status.size > EDIT_FILE_BYTES_MAX:
         # Too large to edit; hashing all of it for each page would cost too much.
         return f"{status.size} bytes of {status.modified_ns}"
-    data = await files.read(path, bytes_max=EDIT_FILE_BYTES_MAX)
-    if len(data) <= FILE_INLINE_BYTES_MAX:
-        return version_of(data)
-    return await asyncio.to_thread(version_of, data)
+    return await version_in(await files.read(path, bytes_max=EDIT_FILE_BYTES_MAX))
+
+
+async def version_in(data: bytes) -> str:
+    """As `version_of`, for content that may be large."""
+    return await offload(len(data), lambda: version_of(data))

@@ -16,8 +16,8 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from perdure.core.files import glob
-from perdure.core.files.glob import IgnoreRule
+from perdure.core.files import ignore
+from perdure.core.files.ignore import IgnoreRule
 from perdure.core.limits import (
     READ_CHUNK_BYTES,
     READ_SNIFF_BYTES,
@@ -126,7 +126,7 @@ def _is_wanted(entry: os.DirEntry[str], absolute: str, rules: tuple[_DirectoryRu
 def _is_ignored(absolute: str, rules: tuple[_DirectoryRules, ...], *, is_directory: bool) -> bool:
     for level in reversed(rules):
         relative = absolute.removeprefix(level.directory).lstrip("/")
-        verdict = glob.ignored(level.rules, relative, is_directory=is_directory)
+        verdict = ignore.ignored(level.rules, relative, is_directory=is_directory)
         if verdict is not None:
             return verdict
     return False
@@ -146,8 +146,13 @@ def _read_rules(directory: str) -> list[_DirectoryRules]:
     levels: list[_DirectoryRules] = []
     for name in IGNORE_FILES:
         try:
-            with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
-                levels.append(_DirectoryRules(directory, glob.parse_ignore(file.read())))
+            with open(
+                os.path.join(directory, name),
+                encoding="utf-8",
+                errors="surrogateescape",
+                newline="",
+            ) as file:
+                levels.append(_DirectoryRules(directory, ignore.parse_ignore(file.read())))
         except OSError:
             continue
     return levels

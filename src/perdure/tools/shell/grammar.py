@@ -91,7 +91,7 @@ _TRANSPARENT: Final = frozenset(
 _NOT_READ: Final = frozenset({"raw_string", "ansi_c_string", "comment"})
 """Node kinds in which the shell expands nothing."""
 _SUBSTITUTION: Final = re.compile(r"`|\$\(|[<>]\(")
-_UNKNOWN_VALUE: Final = re.compile(r"[*?\[\]]|\{.*(?:,|\.\.)", re.DOTALL)
+_GLOB: Final = re.compile(r"[*?\[\]]")
 _MISREAD: Final = re.compile(r"\S\\\n\S|\n\\|\$\s|[\x00-\x08\x0b-\x1f\x7f]")
 """Text that the grammar splits into other words than a shell: a word continued on the next line, a
 line that begins with an escape, text after a lone dollar, and control characters as blanks."""
@@ -217,15 +217,21 @@ def _joined(node: Node) -> str | None:
     pieces = [_literal(child) for child in node.named_children]
     whole = "".join(piece for piece in pieces if piece is not None)
     written = sum(len(child.text or b"") for child in node.named_children)
-    if None in pieces or written != len(node.text or b"") or _UNKNOWN_VALUE.search(_text(node)):
+    if None in pieces or written != len(node.text or b"") or _is_expanded(_text(node)):
         return None
     return whole
 
 
 def _unescaped(text: str) -> str | None:
-    if _UNKNOWN_VALUE.search(_ESCAPED.sub("", text)):
+    if _is_expanded(_ESCAPED.sub("", text)):
         return None
     return _ESCAPED.sub(lambda found: found[1].strip("\n"), text)
+
+
+def _is_expanded(text: str) -> bool:
+    """Whether the shell makes other words of it: file names, or the alternatives in braces."""
+    _, brace, rest = text.partition("{")
+    return _GLOB.search(text) is not None or (bool(brace) and ("," in rest or ".." in rest))
 
 
 def _is_plain_string(node: Node) -> bool:

@@ -192,7 +192,7 @@ def _events(body: bytes) -> list[bytes]:
 def _decode(message: bytes) -> _Response:
     try:
         return codec.decode(_Response, message)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SearchError("the answer is not what a search gives") from error
 
 

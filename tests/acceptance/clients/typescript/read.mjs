@@ -27,7 +27,7 @@ async function expect(words, check) {
 const bytes = (text) => new TextEncoder().encode(text)
 const read = (chunks, max = 1000) => {
   const reader = new EventReader(max)
-  return chunks.flatMap((chunk) => [...reader.feed(chunk)])
+  return chunks.flatMap((chunk) => [...reader.feed(chunk)].map(({ data }) => data))
 }
 const refused = async (promise, reason, status) => {
   const error = await promise.then(() => undefined, (error) => error)
@@ -47,6 +47,10 @@ await expect("a stream means the same wherever it is cut in two", () => {
   for (let at = 0; at <= whole.length; at += 1) {
     assert.deepEqual(read([whole.slice(0, at), whole.slice(at)]), meant, `cut at ${at}`)
   }
+})
+await expect("an event has the name that the server gave it, and the next one has none", () => {
+  const events = [...new EventReader(1000).feed(bytes("event: a\ndata: 1\n\ndata: 2\n\nevent: b\n\ndata: 3\n\n"))]
+  assert.deepEqual(events.map(({ name }) => name), ["a", "", ""])
 })
 await expect("a stream means the same byte by byte, with empty chunks between", () => {
   const chunks = [...bytes(awkward)].flatMap((byte) => [new Uint8Array(), Uint8Array.of(byte)])
@@ -182,6 +186,19 @@ await expect("a stream is opened by its first step and closed with its last", as
     break
   }
   await closed
+})
+await expect("the end of a replay is told to the caller who asks, and is no event of the log", async () => {
+  streams(
+    'id: 1\ndata: {"type":"a","durable":{"seq":1}}\n\n' +
+      'event: session.replayed\ndata: {"type":"session.replayed","data":{"sessionID":"ses_1","seq":1}}\n\n' +
+      'id: 2\ndata: {"type":"b","durable":{"seq":2}}\n\n',
+  )
+  const told = []
+  const events = client.sessions.events({ sessionID: "ses_1" }, { replayed: (mark) => told.push(mark) })
+  const types = [(await events.next()).value.type, (await events.next()).value.type]
+  await events.return()
+  assert.deepEqual([types, told], [["a", "b"], [{ sessionID: "ses_1", seq: 1 }]])
+  assert.match(seen.at(-1).url, /[?&]replayed=true$/)
 })
 await expect("an aborted stream ends with the reason, also between events it has", async () => {
   streams('data: {"type":"a"}\n\ndata: {"type":"b"}\n\n')

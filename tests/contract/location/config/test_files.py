@@ -192,7 +192,8 @@ def test_a_loop_of_links_and_a_binary_file_do_no_harm(folders: LocationFolders) 
     (folders.project / "opencode.jsonc").write_bytes(bytes(range(256)))
     settings = folders.settings()
     assert [problem.path for problem in settings.problems] == [
-        str(folders.project / "opencode.jsonc")
+        str(folders.project / "opencode.json"),
+        str(folders.project / "opencode.jsonc"),
     ]
 
 

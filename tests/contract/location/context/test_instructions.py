@@ -1,6 +1,5 @@
 """Instruction files: which ones are told, in which order, and what a bad one does."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from perdure.location.context.registry import Subject
 from tests.contract.location.opened_location import LocationFolders
 from tests.fixtures import SESSION
 from tests.requirements import requirement
+from tests.support.unreadable import FILES
 
 
 def instructions(folders: LocationFolders, directory: Path | None = None) -> Instructions:
@@ -139,9 +139,15 @@ async def test_a_file_that_is_there_and_cannot_be_read_makes_the_source_unavaila
     assert await told(found) is not None
 
 
-async def test_a_directory_of_that_name_is_no_file(folders: LocationFolders) -> None:
-    (folders.project / "AGENTS.md").mkdir()
-    assert await instructions(folders).observe(subject()) == ()
+@requirement("S44")
+@pytest.mark.parametrize("fault", FILES)
+async def test_what_is_in_the_place_of_a_file_and_cannot_be_read_is_waited_for(
+    folders: LocationFolders, fault: str
+) -> None:
+    directory = folders.home / ".config/opencode"
+    directory.mkdir(parents=True)
+    FILES[fault](str(directory / "AGENTS.md"))
+    assert await is_unavailable(instructions(folders))
 
 
 @pytest.mark.parametrize(
@@ -204,16 +210,6 @@ async def test_a_link_inside_the_project_counts_once(folders: LocationFolders, i
     assert await told(instructions(folders, inner)) == (
         f"Instructions from {folders.project}/AGENTS.md:\nroot"
     )
-
-
-async def test_links_in_a_circle_are_no_file(folders: LocationFolders) -> None:
-    (folders.project / "AGENTS.md").symlink_to(folders.project / "AGENTS.md")
-    assert await instructions(folders).observe(subject()) == ()
-
-
-async def test_a_pipe_is_no_file(folders: LocationFolders) -> None:
-    os.mkfifo(folders.project / "AGENTS.md")
-    assert await instructions(folders).observe(subject()) == ()
 
 
 @requirement("S81")

@@ -49,6 +49,12 @@ class CountingDatabase:
         self.commits += 1
         return await self._database.write(job, committed=committed)
 
+    async def empty_log(self) -> bool:
+        return await self._database.empty_log()
+
+    async def check_file(self) -> None:
+        await self._database.check_file()
+
     async def changed_elsewhere(self) -> bool:
         return await self._database.changed_elsewhere()
 

@@ -4,7 +4,7 @@ Everything below the tools and the HTTP interface is the program's own. A step i
 its journal; a revert is planned, carried out and finished as runtime.session.revert does it.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,12 @@ class Alone:
 
     def others(self) -> frozenset[str]:
         return frozenset()
+
+    def beat(self) -> None:
+        pass
+
+    def silent(self) -> Mapping[str, str]:
+        return {}
 
 
 @dataclass

@@ -339,16 +339,6 @@ async def test_a_head_and_its_body_leave_in_one_write_and_so_does_every_chunk() 
         assert raw.split(b"\r\n\r\n", 1)[1] == b"3\r\nabc\r\n0\r\n\r\n"
 
 
-async def test_more_connections_than_allowed_are_told_so() -> None:
-    limits = replace(QUICK, connections_max=1, read_seconds_max=30)
-    async with listening(echo, limits) as (_, port), connected(port) as first:
-        await first.say(GET % b"a")
-        await first.answer()
-        async with connected(port) as second:
-            answer = await second.answer()
-            assert (answer.status, answer.json()["_tag"]) == (503, "ServiceUnavailableError")
-
-
 async def test_stopping_finishes_answers_under_way_and_accepts_no_more() -> None:
     gate, started = asyncio.Event(), asyncio.Event()
 

@@ -245,3 +245,21 @@ async def upgrade_status(port: int, path: str, headers: dict[str, str]) -> int:
             return 101
     except RefusedUpgradeError as error:
         return error.status if b'"_tag"' in error.body else 0
+
+
+async def test_pings_of_a_client_that_does_not_read_are_answered_once(port: int, path: str) -> None:
+    """The kernel takes some of the pongs; what it does not take is one, however many are owed."""
+    async with connected(port, path) as socket:
+        await socket.cursor()
+        socket.transport.pause_reading()
+        pings = 200_000
+        await socket.raw(masked(PING, b"x" * 125) * pings + masked(PING, b"last!"))
+        socket.transport.resume_reading()
+        pongs = 0
+        async with asyncio.timeout(20):
+            while (frame := await socket.frame()) != (PONG, b"last!"):
+                assert frame[0] == PONG
+                pongs += 1
+        assert pongs < pings
+        await socket.say("still here")
+        assert await socket.until("still here") == "still here"

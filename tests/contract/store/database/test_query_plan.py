@@ -51,6 +51,7 @@ async def explain(database: SqliteDatabase, query: Query) -> list[str]:
     return await database.read(job)
 
 
+_COMPOUND = ("COMPOUND QUERY", "LEFT-MOST SUBQUERY", "UNION ALL")
 MESSAGE = MessageID("msg_1")
 HOT: dict[str, Query] = {
     "latest sequence": lambda tx: event_store.latest_seq(tx, SESSION),
@@ -58,7 +59,7 @@ HOT: dict[str, Query] = {
     "message by id": lambda tx: message_table.get(tx, SESSION, MESSAGE),
     "session reverting": lambda tx: session_table.is_reverting(tx, SESSION),
     "message exists": lambda tx: message_table.exists(tx, MESSAGE),
-    "message at a sequence": lambda tx: message_table.exists_at(tx, SESSION, Seq(3)),
+    "messages that follow one": lambda tx: message_table.list_following(tx, SESSION, Seq(3)),
     "messages since": lambda tx: message_table.list_after(tx, SESSION, Seq(3)),
     "newest assistant": lambda tx: message_table.latest_of_type(
         tx, SESSION, "assistant", before=Seq(9)
@@ -76,6 +77,7 @@ HOT: dict[str, Query] = {
     "promotion": lambda tx: inbox_table.mark_promoted(tx, SESSION, MESSAGE, Seq(4)),
     "pending steers": lambda tx: inbox_table.list_pending(tx, SESSION, "steer", limit=9),
     "next queued": lambda tx: inbox_table.list_pending(tx, SESSION, "queue", limit=1),
+    "what a boundary promotes": lambda tx: inbox_table.list_next(tx, SESSION, steers_max=9),
     "epoch": lambda tx: epoch_table.get(tx, SESSION),
     "lease": lambda tx: lease_table.get(tx, SESSION),
     "releasing leases": lambda tx: lease_table.release_all(tx, "prc_1"),
@@ -89,6 +91,8 @@ async def test_a_hot_query_searches_an_index(tmp_path: Path, name: str) -> None:
     assert found
     indexes = ("USING INDEX", "USING COVERING INDEX", "USING PRIMARY KEY")
     for plan in found:
+        if plan in _COMPOUND or "(subquery-" in plan:
+            continue
         assert plan.startswith("SEARCH")
         assert any(index in plan for index in indexes), plan
 

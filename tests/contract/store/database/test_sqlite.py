@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.core import limits
 from perdure.ports import DatabaseError, Row, Transaction, UniqueViolationError
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
@@ -317,3 +318,45 @@ async def test_every_acknowledged_append_survives_a_kill_in_the_middle_of_writin
             assert int(seq) <= latest[session]
         messages = await database.read(lambda tx: tx.fetch("SELECT count(*) FROM session_message"))
         assert messages == [(sum(latest.values()) // 2,)]
+
+
+async def test_the_lock_is_not_held_while_the_loop_is_busy_with_something_else(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "p.db")
+    async with SqliteDatabase(path) as database:
+        await database.write(table)
+        other = sqlite_connection.connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(database.write(lambda tx: insert(tx, "late")))
+        # The first lets the write begin, the second lets it begin to wait.
+        for _ in range(2):
+            await asyncio.sleep(0)
+        other.execute("ROLLBACK")
+        # Without an await: this process is busy, or was stopped right here.
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("ROLLBACK")
+        other.close()
+        await waiting
+        assert await names(database) == ["late"]
+
+
+async def test_all_writers_behind_a_lock_that_is_not_given_back_are_refused_together(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "p.db")
+    async with SqliteDatabase(path) as database:
+        await database.write(table)
+        other = sqlite_connection.connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        many = limits.COMMIT_JOBS_MAX * 3
+        async with asyncio.timeout(limits.LOCK_WAIT_SECONDS_MAX * 1.5):
+            refused = await asyncio.gather(
+                *(database.write(lambda tx, n=n: insert(tx, f"{n}")) for n in range(many)),
+                return_exceptions=True,
+            )
+        assert {type(error) for error in refused} == {sqlite_connection.StoreLockedError}
+        other.execute("ROLLBACK")
+        other.close()
+        await database.write(lambda tx: insert(tx, "after"))
+        assert await names(database) == ["after"]

@@ -29,8 +29,22 @@ async def spoil(store: EventStore, column: str, seq: int) -> None:
 async def readable(
     store: EventStore, *, after: int, limit: int = 9
 ) -> tuple[list[int], int | None]:
-    found, damaged = await store.read_readable(SESSION, after=Seq(after), limit=limit)
-    return [seq for seq, _ in found], None if damaged is None else damaged.seq
+    page = await store.read_page(SESSION, after=Seq(after), limit=limit)
+    return [seq for seq, _ in page.rows], None if page.damaged is None else page.damaged.seq
+
+
+async def test_a_page_has_fewer_events_where_they_are_large(
+    store: EventStore, facts: Facts
+) -> None:
+    large = "x" * (limits.PAGE_BYTES_MAX // 2)
+    await append(store, [facts.admitted(f"msg_{number}", large) for number in range(4)])
+    pages: list[list[int]] = []
+    after, has_more = Seq(-1), True
+    while has_more:
+        page = await store.read_page(SESSION, after=after, limit=100)
+        pages.append([seq for seq, _ in page.rows])
+        after, has_more = page.rows[-1][0], page.has_more
+    assert pages == [[0, 1], [2], [3], [4]]
 
 
 @pytest.mark.parametrize("column", ["data", "location"])

@@ -1,5 +1,6 @@
 """Leases as one process sees them: its own, those of the living, and what the dead left."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -10,6 +11,7 @@ from perdure.store.log.event_store import EventStore
 from perdure.store.processes import lease_table
 from perdure.store.processes.lease_table import Lease, LeaseHeldError
 from perdure.store.processes.leases import Leases
+from perdure.store.tables import attempt_table
 from tests.fixtures import rows
 
 FREE, MINE, THEIRS, LEFT, RETURNED = (
@@ -22,6 +24,7 @@ LIVING = frozenset({"me", "them"})
 class Resident:
     me: str
     living: frozenset[str] = LIVING
+    stopped: frozenset[str] = frozenset()
 
     def alive(self, process: str) -> bool:
         return process in self.living
@@ -29,12 +32,22 @@ class Resident:
     def others(self) -> frozenset[str]:
         return self.living - {self.me}
 
+    def beat(self) -> None:
+        pass
+
+    def silent(self) -> Mapping[str, str]:
+        return {name: f"process {name}" for name in self.stopped}
+
+
+def leases_of(store: EventStore, processes: Resident) -> Leases:
+    return Leases(store.database, processes, is_running=attempt_table.is_running)
+
 
 @pytest.fixture
 async def mine(store: EventStore) -> Leases:
     """Those of a process `me`, beside one that lives, one that died and one that gave back."""
     held = (("me", MINE), ("them", THEIRS), ("dead", LEFT), ("gone", RETURNED))
-    by_name = {name: Leases(store.database, Resident(name)) for name, _ in held}
+    by_name = {name: leases_of(store, Resident(name)) for name, _ in held}
     for name, session_id in held:
         await by_name[name].take_over(session_id, look_at_nothing)
     await by_name["gone"].release_all()
@@ -69,7 +82,7 @@ async def test_whoever_takes_a_lease_has_told_its_name_before(
 ) -> None:
     names = await rows(store, "SELECT name FROM process ORDER BY name")
     assert names == [("dead",), ("gone",), ("me",), ("them",)]
-    newcomer = Leases(store.database, Resident("new", LIVING | {"new"}))
+    newcomer = leases_of(store, Resident("new", LIVING | {"new"}))
 
     async def look(_tx: Transaction, before: Lease | None) -> Lease | None:
         return before
@@ -123,3 +136,18 @@ async def test_a_process_gives_back_its_own_leases_only(store: EventStore, mine:
     await mine.release_all()
     assert await lease(store, MINE) == Lease(lease_table.RELEASED, 1)
     assert await lease(store, THEIRS) == Lease("them", 1)
+
+
+async def test_a_silent_process_loses_a_session_that_does_not_run_and_no_other(
+    store: EventStore, mine: Leases
+) -> None:
+    them, me = leases_of(store, Resident("them")), Resident("me", stopped=frozenset({"them"}))
+    await store.database.write(lambda tx: attempt_table.put(tx, THEIRS, "prepared", step=1))
+    with pytest.raises(LeaseHeldError):
+        await leases_of(store, me).take_over(THEIRS, look_at_nothing)
+    await store.database.write(lambda tx: attempt_table.clear(tx, THEIRS))
+    await leases_of(store, me).take_over(THEIRS, look_at_nothing)
+    assert await lease(store, THEIRS) == Lease("me", 2)
+    # It has gone on, and finds that it may write no more.
+    with pytest.raises(LeaseHeldError):
+        await store.database.write(lambda tx: them.hold_within(tx, THEIRS))

@@ -54,6 +54,26 @@ async def test_each_delivery_waits_in_the_order_of_admission(
     assert await store.database.read(inbox_table.sessions_with_pending) == [SESSION]
 
 
+async def test_a_boundary_may_promote_steers_and_one_queued_prompt(
+    store: EventStore, three: Facts
+) -> None:
+    async def promotable(steers_max: int) -> list[str]:
+        found = await store.database.read(
+            lambda tx: inbox_table.list_next(tx, SESSION, steers_max=steers_max)
+        )
+        return [prompt.prompt.text for prompt in found]
+
+    await append(store, [three.admitted("msg_4", "four", "queue")])
+    assert await promotable(9) == ["one", "three", "two"]
+    assert await promotable(1) == ["one", "two"]
+    await append(store, [three.promoted(ONE, "one"), three.promoted(TWO, "two")])
+    assert await promotable(9) == ["three", "four"]
+    await append(store, [three.promoted(THREE, "three")])
+    assert await promotable(9) == ["four"]
+    await append(store, [three.promoted(MessageID("msg_4"), "four")])
+    assert await promotable(9) == []
+
+
 async def test_what_has_left_does_not_count(store: EventStore, three: Facts) -> None:
     assert await more_than(store, 2)
     assert not await more_than(store, 3)

@@ -82,9 +82,17 @@ async def test_a_place_has_one_message_or_none(talk: EventStore) -> None:
     theirs = await read(talk, lambda tx: message_table.get_at(tx, OTHER, 3))
     assert theirs is not None
     assert theirs.id == "o_first"
-    assert await read(talk, lambda tx: message_table.exists_at(tx, SESSION, Seq(3)))
-    assert not await read(talk, lambda tx: message_table.exists_at(tx, SESSION, Seq(4)))
-    assert not await read(talk, lambda tx: message_table.exists_at(tx, SESSION, Seq(11)))
+
+
+async def test_messages_follow_one_that_is_still_there(talk: EventStore) -> None:
+    every = await read(talk, lambda tx: message_table.list_after(tx, SESSION, Seq(3)))
+    assert every
+    assert await read(talk, lambda tx: message_table.list_following(tx, SESSION, Seq(3))) == every
+    last = every[-1].seq
+    assert await read(talk, lambda tx: message_table.list_following(tx, SESSION, last)) == []
+    for gone in (Seq(4), Seq(last + 1)):
+        found = await read(talk, lambda tx, at=gone: message_table.list_following(tx, SESSION, at))
+        assert found is None
 
 
 @pytest.mark.parametrize(

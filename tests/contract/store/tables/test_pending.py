@@ -1,6 +1,7 @@
 """What waits for a person: seen and answered through any, kept until its call ends."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -44,6 +45,12 @@ class Resident:
 
     def others(self) -> frozenset[str]:
         return frozenset(self.town.living - {self.me})
+
+    def beat(self) -> None:
+        pass
+
+    def silent(self) -> Mapping[str, str]:
+        return {}
 
 
 @pytest.fixture

@@ -3,9 +3,12 @@
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.core.files import exact_edit
 from perdure.core.files.exact_edit import Ambiguous, Edited, NotFound
+from perdure.core.limits import EDIT_PATCH_CHARS_MAX
 from tests.requirements import requirement
 
 
@@ -79,3 +82,49 @@ def test_a_change_of_a_huge_file_is_summed_up_quickly() -> None:
     assert process_time() - started < 3
     assert diff.patch == ""
     assert diff.additions == diff.deletions > 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        ("a b\n" * 1_000_000, "c b\n" * 1_000_000, (1_000_000, 1_000_000)),
+        ("a\n" * 1_000_000, "ad" * 1_000_000, (1, 1_000_000)),
+        ("a" * 3_000_000, "a" * 2_999_999 + "b", (1, 1)),
+        ("\n" * 2_000_000, "\n" * 1_999_998, (0, 2)),
+    ],
+)
+def test_a_change_of_millions_of_lines_is_counted_and_not_shown(
+    before: str, after: str, counts: tuple[int, int]
+) -> None:
+    began = process_time()
+    diff = exact_edit.line_diff("a", before=before, after=after)
+    assert (diff.additions, diff.deletions) == counts
+    assert len(diff.patch) <= EDIT_PATCH_CHARS_MAX
+    assert process_time() - began < 2
+
+
+@given(st.text(alphabet="ab\n", max_size=40), st.text(alphabet="ab\n", max_size=40))
+def test_a_diff_says_how_to_make_the_second_text_of_the_first(before: str, after: str) -> None:
+    diff = exact_edit.line_diff("f", before=before, after=after)
+    assert applied(before, diff.patch) == after
+
+
+def applied(text: str, diff: str) -> str:
+    """What a unified diff makes of a text."""
+    lines = text.splitlines(keepends=True)
+    result: list[str] = []
+    at, was_new = 0, False
+    for line in diff.splitlines(keepends=True)[2:]:
+        if line.startswith("@@"):
+            first, _, length = line.split()[1].removeprefix("-").partition(",")
+            start = int(first) - (length != "0")
+            result += lines[at:start]
+            at = start
+        elif line.startswith("\\"):
+            result[-1:] = [result[-1].removesuffix("\n")] if was_new else result[-1:]
+        else:
+            was_new = line[0] != "-"
+            if was_new:
+                result.append(line[1:])
+            at += line[0] != "+"
+    return "".join([*result, *lines[at:]])

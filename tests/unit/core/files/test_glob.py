@@ -1,4 +1,4 @@
-"""Globs of search tools and rules of ignore files."""
+"""Globs of search tools."""
 
 from time import perf_counter
 
@@ -49,30 +49,3 @@ def test_hostile_globs_do_not_stall() -> None:
     assert not glob.parse_glob("*a" * 100 + "b").matches("a" * 4_000)
     assert not glob.parse_glob("**/a/" * 50 + "b").matches("a/" * 2_000 + "c")
     assert perf_counter() - started < 1
-
-
-@pytest.mark.parametrize(
-    ("rules", "path", "verdict"),
-    [
-        ("*.log", "deep/a.log", True),
-        ("/a.log", "deep/a.log", None),
-        ("/a.log", "a.log", True),
-        ("a/b", "x/a/b", None),
-        ("*.log\n!keep.log", "keep.log", False),
-        ("# comment\n\n", "# comment", None),
-        ("\\#name", "#name", True),
-        ("build/", "build", None),
-        ("doc/**/x", "doc/a/b/x", True),
-        ("[z-a]\n*.o", "a.o", True),
-    ],
-)
-def test_the_last_matching_rule_of_an_ignore_file_decides(
-    rules: str, path: str, *, verdict: bool | None
-) -> None:
-    parsed = glob.parse_ignore(rules)
-    assert glob.ignored(parsed, path, is_directory=False) is verdict
-
-
-def test_a_rule_with_a_trailing_slash_is_about_directories() -> None:
-    rules = glob.parse_ignore("build/")
-    assert glob.ignored(rules, "x/build", is_directory=True) is True

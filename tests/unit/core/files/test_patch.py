@@ -1,6 +1,9 @@
 """Patches as text: what they say, where they fit, and what is refused."""
 
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -9,6 +12,9 @@ from hypothesis import strategies as st
 from perdure.core.files import patch
 from perdure.core.files.patch import AddFile, Chunk, DeleteFile, PatchError, UpdateFile
 from tests.requirements import requirement
+
+SECONDS_MAX: Final = 10.0
+"""Processor time, several times what the slowest row needs."""
 
 
 def wrapped(*lines: str) -> str:
@@ -162,3 +168,71 @@ def test_no_text_makes_the_parser_fail_in_another_way(text: str) -> None:
             if isinstance(change, UpdateFile):
                 with suppress(PatchError):
                     patch.apply(text, change.chunks)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("same\n" * 300_000, ("@@", *[" same"] * 20_000, "-other")),
+        ("same\n" * 300_000 + "end\n", ("@@", *[" same"] * 20_000, "-other", "+end")),
+        ("same\n" * 300_000, ("@@", "- same ", "+b") * 20_000),
+        ("a\nb\n" * 150_000, ("@@", "-a", "-a", "+b") * 20_000),
+        ("b\n" + "a\n" * 400_000 + "c\n" + "b \n" * 400_000, ("@@", "-b", "+b") * 20_000),
+        ("a\n" * 100_000 + "b\n", ("@@ b", "+c", "@@ a", "+c") * 20_000),
+        ("\n" * 900_000, ("@@", "-", "+a") * 1_000),
+        ("".join(f"{n}\n" for n in range(300_000)), ("@@", "- 299999", "+x")),
+    ],
+)
+def test_no_patch_takes_more_than_linear_time(text: str, lines: tuple[str, ...]) -> None:
+    began = time.thread_time()
+    with suppress(PatchError):
+        updated(text, *lines)
+    # Quadratic time would be minutes.
+    assert time.thread_time() - began < SECONDS_MAX
+
+
+def test_a_patch_that_searches_a_long_file_in_vain_too_often_is_refused() -> None:
+    text = "a\n" + "a \n" * 3_000 + "b\n" * 500_000
+    with pytest.raises(PatchError, match="too many changes for a file of this length"):
+        updated(text, *("@@", "-a", "+c") * 3_000)
+
+
+def test_files_and_patches_of_too_many_lines_are_refused() -> None:
+    with pytest.raises(PatchError, match="the file has more than 1000000 lines"):
+        updated("\n" * 1_000_000, "@@", "-", "+a")
+    with pytest.raises(PatchError, match="it has more than 1000000 lines"):
+        patch.parse(wrapped("*** Add File: a", *["+"] * 1_000_000))
+
+
+line = st.sampled_from(["a", "a ", " a", "“a”", '"a"', "b", ""])
+
+
+@given(st.lists(line, max_size=12), st.lists(line, min_size=1, max_size=3))
+def test_a_passage_is_found_where_comparing_every_line_finds_it(
+    lines: list[str], wanted: list[str]
+) -> None:
+    """The first place that is equal in the strictest of the four ways that find one."""
+    keys: list[Callable[[str], str]] = [
+        str,
+        str.rstrip,
+        str.strip,
+        lambda line: line.replace("“", '"').replace("”", '"').strip(),
+    ]
+    starts = range(len(lines) - len(wanted) + 1)
+    found = next(
+        (
+            start
+            for key in keys
+            for start in starts
+            if [*map(key, lines[start : start + len(wanted)])] == [*map(key, wanted)]
+        ),
+        None,
+    )
+    chunk = Chunk(context=None, old=tuple(wanted), new=("!",), at_end=False)
+    text = "".join(f"{line}\n" for line in lines)
+    if found is not None:
+        whole = [*lines[:found], "!", *lines[found + len(wanted) :]]
+        assert patch.apply(text, (chunk,)) == "".join(f"{line}\n" for line in whole)
+    elif wanted[-1]:
+        with pytest.raises(PatchError):
+            patch.apply(text, (chunk,))

@@ -319,3 +319,22 @@ def test_agent_place_and_revert_follow_their_events() -> None:
         facts.stamped(events.RevertCommitted, message_id="msg_1"),
     ):
         assert projection.session_after(session, ending).revert is UNSET
+
+
+def test_events_folded_together_make_what_they_make_one_by_one() -> None:
+    facts = Facts()
+    batch: list[AssistantEvent] = [
+        *started(facts),
+        facts.called("msg_a", "c"),
+        facts.input_started("msg_a", "d"),
+        facts.succeeded("msg_a", "c"),
+        # A provider's id may repeat: the later part is meant from here on.
+        facts.input_started("msg_a", "c"),
+        facts.tool_failed("msg_a", "c"),
+        facts.tool_failed("msg_a", "d"),
+        facts.tool_failed("msg_a", "unknown"),
+        facts.ended("msg_a"),
+    ]
+    created = projection.message_created(Facts().step("msg_a"))
+    assert isinstance(created, AssistantMessage)
+    assert projection.assistant_after(created, *batch) == fold(*batch)

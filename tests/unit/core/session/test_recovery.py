@@ -47,6 +47,18 @@ def test_each_open_call_is_failed_once_and_settled_ones_are_left_alone() -> None
     assert all(f.result is UNSET and f.timestamp == 7 for f in failures)
 
 
+def test_a_call_whose_command_could_not_be_ended_says_what_still_runs() -> None:
+    facts = Facts()
+    open_call = facts.input_started("msg_1", "c"), facts.called("msg_1", "c")
+    message = assistant(facts, "msg_1", *open_call)
+    orphans = ("sleep (process 7)", "make (process 9)")
+    (failure,) = recovery.settle_dangling(SESSION, [message], now=7, orphans=orphans)
+    assert failure.error.message == (
+        "Tool execution interrupted; outcome unknown, still running: sleep (process 7),"
+        " make (process 9)"
+    )
+
+
 @requirement("S189", "S161")
 @pytest.mark.parametrize("executed", [True, False])
 def test_what_the_provider_knows_of_its_call_survives(*, executed: bool) -> None:

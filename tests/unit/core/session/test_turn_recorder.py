@@ -331,3 +331,10 @@ def test_the_input_of_a_call_is_kept_as_it_was_sent() -> None:
     assert isinstance(ended, events.ToolInputEnded)
     assert isinstance(made, events.ToolCalled)
     assert (ended.text, made.input) == (raw, given)
+
+
+def test_a_failed_step_does_not_quote_a_secret() -> None:
+    reason = "no model: https://me:hunter2@host and DB_PASSWORD=x1"
+    failed = recorder().step_failed(reason, now=3)[-1]
+    assert isinstance(failed, events.StepFailed)
+    assert failed.error.message == "no model: https://[redacted]@host and DB_PASSWORD=[redacted]"

@@ -96,6 +96,7 @@ def test_what_does_not_take_effect_is_not_shown() -> None:
         (("providers", "auth-proxy", "disabled"), False, False),
         (("compaction", "keep", "tokens"), 5, 5),
         (("username",), "me", "me"),
+        (("formatter", "x", "command", 1), "--token=abcd", "--token=[redacted]"),
     ],
 )
 def test_secrets_are_masked_by_their_names(

@@ -73,6 +73,100 @@ def test_broken_pages_keep_their_words(page: str, expected: str) -> None:
     assert html_markdown.to_markdown(page) == expected
 
 
+CODE: dict[str, str] = {
+    "line breaks": "<pre>one<br>two<br/>three</pre>",
+    "line breaks in code": "<pre><code>one<br>two<BR>three</code></pre>",
+    "a line break in each line": "<pre><i>one<br></i><i>two<br></i>three</pre>",
+    "an element for each line": "<pre><div>one</div><div>two</div><div>three</div></pre>",
+    "elements and line ends": "<pre><div>one</div>\n<div>two</div>\n<div>three\n</div></pre>",
+    "a paragraph for each line": "<pre><code><p>one</p><p>two</p><p>three</p></code></pre>",
+    "an item for each line": "<pre><ol><li>one<li>two<li>three</ol></pre>",
+    "a row for each line": "<pre><table><tr><td>one</tr><tr><td>two<tr><td>three</table></pre>",
+    "a styled line": '<pre><i style="display: block">one</i><i style="display:block">two</i>'
+    "<i style='color:red;display : block'>three</i></pre>",
+    "a line by class": '<pre><span class="line">one</span><span class="hl line">two</span>'
+    "<span class=token-line>three</span></pre>",
+    "a first line end": "<pre>\none\ntwo\nthree</pre>",
+    "an older element": "<xmp>one\ntwo\nthree</xmp>",
+    "an even older element": "<listing>one\ntwo\nthree</listing>",
+    "without an end": "<pre>one<br>two<br>three",
+}
+
+
+@pytest.mark.parametrize("page", CODE.values(), ids=CODE.keys())
+def test_the_lines_of_a_program_stay_lines(page: str) -> None:
+    assert html_markdown.to_markdown(page) == "```\none\ntwo\nthree\n```"
+    assert html_text.to_text(page) == "one\ntwo\nthree"
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<pre><div>one</div><div></div><div>two</div></pre>", "one\n\ntwo"),
+        ("<pre>one<br><br>two</pre>", "one\n\ntwo"),
+        ("<pre>  one\t<b>two</b>\n\tthree</pre>", "  one\ttwo\n\tthree"),
+        ("<pre><span class=keyword>if</span> <span class=line-number>x</span></pre>", "if x"),
+        ("<xmp><b>&amp;</b></xmp>", "<b>&amp;</b>"),
+    ],
+)
+def test_the_text_of_a_program_is_as_written(page: str, expected: str) -> None:
+    assert html_text.to_text(page) == expected
+    assert html_markdown.to_markdown(page) == f"```\n{expected}\n```"
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("a<!-- x -->b", "ab"),
+        ("a<!-- x --!>b", "ab"),
+        ("a<!-- x -- y --!>b", "ab"),
+        ("a<!-->b", "ab"),
+        ("a<!--->b", "ab"),
+        ("a<!---->b", "ab"),
+        ("a<!--!>b-->c", "ac"),
+        ("a<!--x--!-->b", "ab"),
+        ("a<!--x->b-->c", "ac"),
+        ("a<!-- <!-- x -->b", "ab"),
+        ("a<!-- never closed", "a"),
+        ("a<! x>b", "ab"),
+        ("a<?php x ?>b", "ab"),
+        ("a<![CDATA[ x ]]>b", "ab"),
+        ("a</ x>b", "ab"),
+        ("a</>b", "ab"),
+        ("<title>a <b> c</title>d", "a <b> c\n\nd"),
+        ("<textarea><p>a &lt; b</textarea>c", "<p>a < b\n\nc"),
+        ("<title>never closed<p>a", "never closed\n\na"),
+    ],
+)
+def test_comments_and_text_elements_end_where_browsers_end_them(page: str, expected: str) -> None:
+    assert html_markdown.to_markdown(page) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<a href=/x><h3>Card</h3></a>", "### [Card](/x)"),
+        ("<a href=/x><h3>Card</h3><p>More.</p></a>after", "### [Card](/x)\n\nMore.\n\nafter"),
+        ("<a href=/x><div><img src=/i><p>Card</p></div></a>", "[![](/i)](/x)\n\nCard"),
+        ("<a href=/x><div></div><div><b>Card</b></div></a>", "[**Card**](/x)"),
+        (
+            "<ul><li><a href=/x><p>one</p></a><li><a href=/y><p>two</p></a></ul>",
+            "- [one](/x)\n- [two](/y)",
+        ),
+        ("<a href=/x>before<h2>Card</h2></a>", "[before](/x)\n\n## Card"),
+        ("<a href=/x><p>one</p><a href=/y><p>two</p></a>", "[one](/x)\n\n[two](/y)"),
+        (
+            "<table><tr><td><a href=/x><div>Card</div></a></td></tr></table>",
+            "| [Card](/x) |\n| --- |",
+        ),
+        ("<a href=/x><pre>code</pre><p>Card</p></a>", "```\ncode\n```\n\n[Card](/x)"),
+        ("<p><a href=/x>open<p>Card", "[open](/x)\n\nCard"),
+    ],
+)
+def test_a_link_around_blocks_stays_a_link(page: str, expected: str) -> None:
+    assert html_markdown.to_markdown(page) == expected
+
+
 HOSTILE = {
     "nested": "<div>",
     "nested-quotes": "<blockquote>x",

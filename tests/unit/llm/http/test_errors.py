@@ -192,3 +192,21 @@ def test_headers_that_may_hold_credentials_are_known(header: str, secret: bool) 
 def test_hostile_bodies_are_read_in_reasonable_time() -> None:
     for hostile in ("://" * 5000, '"key": "' * 2000, "exceed " * 2000, "<title " * 2000):
         assert len(refused(400, hostile[: errors.BODY_BYTES_MAX]).message) < 600
+
+
+def test_an_error_of_any_depth_and_size_has_a_short_text() -> None:
+    deep: JsonValue = {"message": "the reason"}
+    for _ in range(10):
+        deep = {"error": [deep]}
+    assert errors.detail_of(deep).text != "the reason"
+    assert errors.detail_of({"error": [{"error": {"message": "the reason"}}]}).text == "the reason"
+    for _ in range(400):
+        deep = {"error": deep}
+    large = {"error": {"message": "m" * 10**7, "code": "c" * 10**6}}
+    for detail in (
+        errors.detail_of(deep),
+        errors.detail_of(large),
+        errors.detail_of(["x" * 10**7]),
+    ):
+        assert len(detail.full_text) < 20_000
+        assert len(errors.clean_message(detail.text, ())) <= errors.MESSAGE_CHARS_MAX

@@ -52,7 +52,7 @@ def test_counts_and_sizes_are_kept_and_handed_on() -> None:
     measures.count("boundary.unavailable", 0)
     measures.count("boundary.unavailable", 2)
     measures.observe_baseline("abc")
-    assert measures.counts() == {"boundary.unavailable": 2, "turn.failed": 0}
+    assert measures.counts() == {"boundary.unavailable": 2, "loop.stalled": 0, "turn.failed": 0}
     assert measures.baseline_chars == 3
     assert (heard.counted, heard.sizes) == ([("boundary.unavailable", 2)], [3])
 

@@ -82,7 +82,7 @@ class _Counts(msgspec.Struct, rename="camel"):
 
 def decode(data: bytes) -> Chunk:
     """Decode a chunk. Raises LLMError."""
-    return provider_json.decode(_CHUNK, data, "a chunk")
+    return provider_json.decode(_CHUNK, data, "a chunk", keeps_raw=True)
 
 
 def text_of(raw: msgspec.Raw) -> str:

@@ -117,6 +117,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         state.reason = _REASONS.get(candidate.finish_reason, "unknown")
     if not parts:
         return ()
+    provider_json.require_few(parts, "parts")
     events: list[LLMEvent] = []
     for part in parts:
         _part(state, part, events)

@@ -107,7 +107,6 @@ _CHUNK: Final = msgspec.json.Decoder(_Chunk)
 
 class _Call(State):
     id: str
-    index: int
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
 
@@ -118,6 +117,9 @@ class _State(State):
     texts: int = 0
     reasonings: int = 0
     calls: list[_Call] = field(default_factory=list[_Call])
+    by_id: dict[str, _Call] = field(default_factory=dict[str, _Call])
+    latest: dict[int, _Call] = field(default_factory=dict[int, _Call])
+    """By index, which some servers give to several calls."""
     reason: FinishReason | None = None
     usage: Usage | None = None
 
@@ -137,7 +139,10 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
             return (*_close_blocks(state), error)
     if chunk.usage:
         state.usage = _usage(chunk.usage) or state.usage
-    return _choice(state, chunk.choices[0]) if chunk.choices else ()
+    if not chunk.choices:
+        return ()
+    choice = chunk.choices[0]
+    return _more_text(state, choice) or _choice(state, choice)
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
@@ -155,6 +160,19 @@ def _done(state: _State) -> tuple[LLMEvent, ...]:
     return (*_close_blocks(state), Finish("unknown", state.usage))
 
 
+def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
+    """One more piece of an open text, as nearly all chunks are; None for any other chunk."""
+    delta = choice.delta
+    if state.text_id is None or delta is None or choice.finish_reason:
+        return None
+    if delta.reasoning_content or delta.reasoning or delta.tool_calls:
+        return None
+    content = delta.content
+    if content and isinstance(content, str):
+        return (TextDelta(state.text_id, content),)
+    return None
+
+
 def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
     if state.reason is not None:
         return ()
@@ -169,6 +187,7 @@ def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
         if text:
             _text(state, text, events)
         if delta.tool_calls:
+            provider_json.require_few(delta.tool_calls, "pieces of calls")
             for call in delta.tool_calls:
                 _tool_call(state, call, events)
     if choice.finish_reason:
@@ -198,8 +217,7 @@ def _tool_call(state: _State, delta: _CallDelta, events: list[LLMEvent]) -> None
     function = delta.function or _Function()
     call = _find_call(state, delta, function)
     if call is None:
-        call = _Call(_fresh_id(state, delta), _index_of(state, delta))
-        state.calls.append(call)
+        call = _begin_call(state, delta)
     if function.name and not call.name:
         call.name = function.name
         events += _close_blocks(state)
@@ -224,22 +242,20 @@ def _find_call(state: _State, delta: _CallDelta, function: _Function) -> _Call |
     if delta.index is None:
         if not delta.id:
             return None if function.name or not state.calls else state.calls[-1]
-        return next((call for call in state.calls if call.id == delta.id), None)
-    at_index = [call for call in state.calls if call.index == delta.index]
-    if not at_index:
+        return state.by_id.get(delta.id)
+    latest = state.latest.get(delta.index)
+    if latest is None:
         return None
-    latest = at_index[-1]
     another = delta.id and delta.id != latest.id and function.name and latest.name
     return None if another else latest
 
 
-def _fresh_id(state: _State, delta: _CallDelta) -> str:
-    taken = {call.id for call in state.calls}
-    return call_id.free_id(delta.id, taken, _index_of(state, delta))
-
-
-def _index_of(state: _State, delta: _CallDelta) -> int:
-    return len(state.calls) if delta.index is None else delta.index
+def _begin_call(state: _State, delta: _CallDelta) -> _Call:
+    index = len(state.calls) if delta.index is None else delta.index
+    call = _Call(call_id.free_id(delta.id, state.by_id, index))
+    state.calls.append(call)
+    state.by_id[call.id] = state.latest[index] = call
+    return call
 
 
 def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:

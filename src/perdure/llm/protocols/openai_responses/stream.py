@@ -347,6 +347,7 @@ def _metadata(
 
 
 def _fresh(state: _State, wanted: str) -> str:
+    provider_json.require_few(state.taken, "parts")
     chosen, number = wanted, 1
     while chosen in state.taken:
         number += 1
