@@ -40,6 +40,8 @@ from perdure.schema.session.event import (
     Deleted,
     Forked,
     InboxReordered,
+    MessageExcluded,
+    MessageRestored,
     ModelSwitched,
     Moved,
     PromptAdmitted,
@@ -70,6 +72,7 @@ from perdure.schema.session.event import (
     ToolInputEnded,
     ToolInputStarted,
     ToolProgressed,
+    ToolPruned,
     ToolSucceeded,
     Unarchived,
 )
@@ -90,6 +93,8 @@ __all__ = [
     "InboxReordered",
     "InstanceDisposed",
     "IntegrationsChanged",
+    "MessageExcluded",
+    "MessageRestored",
     "ModelSwitched",
     "ModelsRefreshed",
     "Moved",
@@ -138,6 +143,7 @@ __all__ = [
     "ToolInputEnded",
     "ToolInputStarted",
     "ToolProgressed",
+    "ToolPruned",
     "ToolSucceeded",
     "Unarchived",
 ]

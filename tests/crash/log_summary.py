@@ -124,8 +124,20 @@ def _take(summary: LogSummary, event: SessionEvent) -> None:
             _both(summary, f"agent {agent}")
         case events.ModelSwitched(model=model):
             _both(summary, f"model {model.id}")
+        case events.MessageExcluded(message_id=id):
+            _both(summary, f"excluded {id}")
         case events.ContextUpdated(text=text):
             summary.told.append(text)
+        case events.CompactionStarted() | events.CompactionEnded():
+            _take_compaction(summary, event)
+        case _:
+            raise AssertionError(f"the script makes no {type(event).__name__}")
+
+
+def _take_compaction(
+    summary: LogSummary, event: events.CompactionStarted | events.CompactionEnded
+) -> None:
+    match event:
         case events.CompactionStarted():
             summary.summaries_begun += 1
         case events.CompactionEnded(reason="auto"):
@@ -133,8 +145,6 @@ def _take(summary: LogSummary, event: SessionEvent) -> None:
         case events.CompactionEnded(text=text):
             summary.summaries.append(text)
             _both(summary, "compacted")
-        case _:
-            raise AssertionError(f"the script makes no {type(event).__name__}")
 
 
 def _both(summary: LogSummary, what: str) -> None:

@@ -171,6 +171,10 @@ class Person:
         await self._sessions.switch_model(self._session, MODEL_SECOND)
         await self._sessions.switch_agent(self._session, "plan")
         self._points.reach("client/switched")
+        await self._runtime.changes.exclude(
+            self._session, MessageID(HELLO.id + self._names), excluded=True
+        )
+        self._points.reach("client/excluded")
         await self._ask(AGAIN)
         await self._compact()
         await self._ask(FULL)

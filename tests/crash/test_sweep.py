@@ -34,6 +34,7 @@ KINDS: Final = (
     "write/committed[saved_permission]",
     "write/committed[model.switched]",
     "write/committed[agent.switched]",
+    "write/committed[message.excluded]",
     "write/committed[compaction.started]",
     "write/committed[compaction.ended]",
     "write/announced[prompt.admitted]",

@@ -84,7 +84,7 @@ async def test_a_damaged_event_is_named_and_everything_else_is_read(
 ) -> None:
     pair = await old_databases.conversations(folders, provider)
     hit(folders, f"UPDATE event {LOG[blow]} WHERE session_id = :id AND seq = 5", pair)
-    async with running(folders) as instance:
+    async with running(folders, damaged=True) as instance:
         api = instance.api
         await expect_answers(api, pair.hurt, ("", "/message", "/context"))
         page = await api.get(f"/api/session/{pair.hurt}/history")

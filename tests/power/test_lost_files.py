@@ -36,7 +36,8 @@ def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
 
 @pytest.fixture
 async def instance(folders: ProjectFolders) -> AsyncGenerator[Instance]:
-    async with running(folders) as opened:
+    # Some tests leave no log behind.
+    async with running(folders, damaged=True) as opened:
         yield opened
 
 
@@ -221,7 +222,7 @@ async def test_a_damaged_page_is_a_declared_error_with_the_remedy(
         for number in range(40):
             assert (await prompt(first.api, session, f"msg_{number}")).status == 200
     damage.overwrite_page(folders.database, damage.root_page(folders.database, "event"))
-    async with running(folders) as second:
+    async with running(folders, damaged=True) as second:
         answer = await second.api.call("GET", f"/api/session/{session}/history")
         assert (answer.status, answer.tag) == (507, "StorageError")
         assert "perdure doctor --repair" in answer.json["message"]

@@ -42,7 +42,7 @@ PLANTED_BUGS: Final = (
     PlantedBug(
         name="events are announced before their commit",
         symbol="store.database.sqlite:SqliteDatabase._run_one",
-        edit=After("_notify_listener(queued)"),
+        edit=After("notify_listener(queued)"),
         promise="P1",
     ),
     PlantedBug(
@@ -77,7 +77,7 @@ PLANTED_BUGS: Final = (
         name="a lease is taken from a living process",
         symbol="store.processes.lease_table:hold",
         edit=Before("alive = lambda process: False"),
-        promise="P4|P8",
+        promise="P2|P4|P8",
         first=4,
     ),
     PlantedBug(
@@ -145,6 +145,26 @@ PLANTED_BUGS: Final = (
         first=15,
     ),
     PlantedBug(
+        name="an excluded prompt is condensed all the same",
+        symbol="core.compaction.transcript:text_of",
+        edit=Before("message = omission.whole(message)"),
+        promise="S36",
+        first=56,
+    ),
+    PlantedBug(
+        name="a history that is kept does not learn of an exclusion",
+        symbol="runtime.turn.history_cache:_load_fresh",
+        edit=Instead("return await message_table.list_following(tx, session_id, kept.last)"),
+        promise="P7",
+    ),
+    PlantedBug(
+        name="a pruned result is sent all the same",
+        symbol="core.session.omission:prune",
+        edit=Instead("return part"),
+        promise="P2",
+        first=9,
+    ),
+    PlantedBug(
         name="a revert leaves a message behind",
         symbol="store.tables.message_table:delete_after",
         edit=Before("seq += 3"),
@@ -163,7 +183,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.pending_table:remove_of_call",
         edit=Instead("return"),
         promise="P4",
-        first=7,
+        first=6,
     ),
     PlantedBug(
         name="a request goes out before its mark is on disk",
@@ -203,7 +223,7 @@ PLANTED_BUGS: Final = (
         name="an answer for which no memory is left leaves its step open",
         symbol="runtime.turn.provider_turn:ProviderTurn._settle_step",
         edit=Before("if reason == TURN_OUT_OF_MEMORY:\n    return"),
-        promise="P4",
+        promise="P2|P4",
     ),
     PlantedBug(
         name="a revised prompt still says what it said",

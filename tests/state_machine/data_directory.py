@@ -31,7 +31,7 @@ from tests.harness.simulation.virtual_clock import VirtualClock
 from tests.harness.simulation.virtual_loop import VirtualLoop, VirtualProcess
 
 T = TypeVar("T")
-Plan = Literal["text", "note", "slow", "ask", "wonder", "fail"]
+Plan = Literal["text", "note", "large", "slow", "ask", "wonder", "fail"]
 """What a model does in one turn: answer, use a tool, take long, need a permission or a person."""
 
 PROVIDER: Final = "planned"
@@ -39,6 +39,8 @@ MODELS: Final = ("one", "two")
 CAREFUL: Final = "careful"
 """An agent that asks before everything it does."""
 SLOW_SECONDS: Final = 0.5
+LARGE_WORDS: Final = 4_000
+"""Of a note whose result is more than a compaction keeps as it is."""
 ANSWER_SECONDS_MAX: Final = 600.0
 CALLBACKS_MAX: Final = 40
 _CONFIGURATION: Final = '{"agents": {"careful": {}, "hasty": {"steps": 2}}}'
@@ -201,6 +203,8 @@ def _script(plan: Plan) -> ScriptedModel:
         case "note":
             calls = (tool_call("note", {"note": str(number)}) for number in range(2))
             return ScriptedModel().turn(*calls)
+        case "large":
+            return ScriptedModel().turn(tool_call("note", {"note": "at length " * LARGE_WORDS}))
         case "ask":
             return ScriptedModel().turn(tool_call("read", {"path": "opencode.json"}))
         case "wonder":

@@ -17,6 +17,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from perdure.runtime.app.runtime import Runtime
 from perdure.schema import codec
 from perdure.schema.errors import (
+    InvalidRequestError,
     MessageNotFoundError,
     PromptConflictError,
     ServiceUnavailableError,
@@ -25,6 +26,7 @@ from perdure.schema.errors import (
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.query import Order
+from perdure.schema.session import event as events
 from perdure.schema.session.prompt import Delivery
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo
@@ -39,7 +41,9 @@ SESSIONS_MAX: Final = 4
 AGENTS: Final = ("build", "plan", "hasty", CAREFUL, CAREFUL, "nobody")
 DELIVERIES: Final[tuple[Delivery, ...]] = ("steer", "queue")
 ORDERS: Final[tuple[Order, ...]] = ("asc", "desc")
-PLANS: Final[tuple[Plan, ...]] = ("text", "text", "note", "slow", "ask", "wonder", "fail")
+PLANS: Final[tuple[Plan, ...]] = (
+    "text", "text", "note", "large", "slow", "ask", "wonder", "fail",
+)  # fmt: skip
 
 
 class Sessions(RuleBasedStateMachine):
@@ -240,12 +244,50 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(session_id=sessions)
     def compact(self, session_id: SessionID) -> None:
+        """The report says what the log says, and nothing is as large as before without a reason."""
         self.settle()
+        before = len(self.log(session_id))
         try:
-            self.directory.ask(lambda r: r.sessions.compact(session_id))
+            report = self.directory.ask(lambda r: r.sessions.compact(session_id))
         except ServiceUnavailableError:
             # There is nothing to condense with: the model is missing, or says nothing.
             return
+        new = [item.event for item in self.log(session_id)[before:]]
+        pruned = sum(isinstance(event, events.ToolPruned) for event in new)
+        ended = sum(isinstance(event, events.CompactionEnded) for event in new)
+        match report.outcome:
+            case "nothing":
+                assert (pruned, ended) == (0, 0)
+                assert report.reason
+            case "pruned":
+                assert (pruned, ended) == (report.results, 0)
+                assert report.tokens_after < report.tokens_before
+            case "summarised":
+                assert (pruned, ended) == (0, 1)
+
+    @rule(session_id=sessions, index=st.integers(0, 30), excluded=st.booleans())
+    def exclude(self, session_id: SessionID, index: int, excluded: bool) -> None:
+        """What is excluded is marked, and marked once; the model gets it never, or again."""
+        ids = self.messages(session_id)
+        if not ids:
+            return
+        message_id = ids[index % len(ids)]
+
+        async def twice(runtime: Runtime) -> tuple[bytes, bytes]:
+            change = runtime.changes.exclude
+            first = await change(session_id, message_id, excluded=excluded)
+            return first, await change(session_id, message_id, excluded=excluded)
+
+        before = len(self.log(session_id))
+        try:
+            first, second = self.directory.ask(twice)
+        except InvalidRequestError:
+            # It tells the model of its context, or is not sent at all.
+            return
+        for shown in (first, second):
+            assert ("excluded" in codec.decode_any(shown)["time"]) is excluded
+        new = [item.event for item in self.log(session_id)[before:]]
+        assert sum(isinstance(event, events.ExclusionEvent) for event in new) <= 1
 
     @rule(session_id=sessions, reply=st.sampled_from(("once", "reject")))
     def answer(self, session_id: SessionID, reply: str) -> None:

@@ -194,7 +194,14 @@ class Api:
         return await self.messages(session_id)
 
     async def messages(self, session_id: str) -> list[JsonObject]:
-        return (await self.get(f"/api/session/{session_id}/message?order=asc&limit=200"))["data"]
+        """Every message, oldest first, page by page."""
+        path = f"/api/session/{session_id}/message"
+        page = await self.get(f"{path}?order=asc&limit=200")
+        messages: list[JsonObject] = page["data"]
+        while cursor := page["cursor"].get("next"):
+            page = await self.get(f"{path}?cursor={cursor}")
+            messages += page["data"]
+        return messages
 
     async def history(self, session_id: str, *, after: int = 0) -> list[JsonObject]:
         """The whole durable log after a sequence, page by page."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass
 
 from perdure.core import limits
@@ -33,7 +33,9 @@ async def running(
     password: str | None = None,
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX,
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
+    damaged: bool = False,
 ) -> AsyncGenerator[Instance]:
+    """`damaged`: the test has damaged the log, so that its order cannot be checked afterwards."""
     settings = ServerSettings(
         default_directory=str(folders.project),
         cursor_key=b"k" * 32,
@@ -43,7 +45,8 @@ async def running(
     )
     port = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
-    async with _checked_logs(folders), _runtime(folders) as runtime, asyncio.TaskGroup() as group:
+    checked = nullcontext() if damaged else _checked_logs(folders)
+    async with checked, _runtime(folders) as runtime, asyncio.TaskGroup() as group:
         group.create_task(serve(runtime, settings, ready=port.set_result, stop=stop))
         async with asyncio.timeout(PATIENCE_SECONDS):
             api = Api(await port)

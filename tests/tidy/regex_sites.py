@@ -95,7 +95,8 @@ def _methods(module: Module, name: str) -> frozenset[str]:
     others = (module,) if name.startswith("_") else source_tree.modules()
     used = [_used(other, name) for other in others]
     passed = [_used(module, parameter) for parameter in _pattern_parameters(module)]
-    return frozenset().union(*used) or frozenset().union(*passed) or frozenset({"search"})
+    nothing = frozenset[str]()
+    return nothing.union(*used) or nothing.union(*passed) or frozenset({"search"})
 
 
 def _used(module: Module, name: str) -> frozenset[str]:

@@ -28,8 +28,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut end
-        failed failure fallback hub id inbox known native permission plan preserved
-        preview project question receipt recorder recovery repeated report rules slug step
+        failed failure fallback hub id inbox known native outcome permission plan preserved
+        preview project pruning question receipt recorder recovery repeated report rules slug step
         summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """

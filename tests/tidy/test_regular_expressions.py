@@ -31,6 +31,7 @@ LAYERS: Final = sorted(
 
 COMPUTED: Final[Mapping[str, str]] = {
     "core/files/glob.py:_name_expression": "test_a_glob_with_many_stars",
+    "core/files/ignore.py:_segment": "test_hostile_rules_do_not_stall in tests/unit/core/files",
     "core/text/wildcard.py:_compiled": "test_a_wildcard_with_many_stars",
     "core/web/html_tokens.py:_after_dropped": "test_a_page_of_unclosed_elements",
     "llm/demo/script.py:_words": "its results are values of the module",

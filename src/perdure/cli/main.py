@@ -25,7 +25,7 @@ _GROUPS: Final = {
         "jobs": "List the background commands of a Session, or cancel one",
     },
     "Sessions": {
-        "compact": "Summarise older messages to free context",
+        "compact": "Prune or summarise older messages to free context",
         "budget": "Limit what a Session and its subagents may use",
         "recover": "Decide about a request that a crash interrupted",
         "move": "Move a Session to another directory of its project",

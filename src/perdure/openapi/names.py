@@ -102,7 +102,12 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     ),
     "v2.session.compact": _name(
         "sessions.compact",
-        "Summarise older messages to free context; returns when done.",
+        "Prune or summarise older messages to free context; returns when done.",
+        patient=True,
+    ),
+    "v2.session.compaction": _name(
+        "sessions.compact_with_report",
+        "Free context as `compact` does; returns how much that freed, or why it was nothing.",
         patient=True,
     ),
     "v2.session.wait": _name("sessions.wait", "Wait until the Session is idle.", patient=True),
@@ -137,6 +142,10 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
         "sessions.messages", "List projected messages, newest first by default."
     ),
     "v2.session.message": _name("sessions.message", "Get one projected message."),
+    "v2.session.message.exclude": _name(
+        "sessions.exclude_message",
+        "Exclude a message or one tool result from what the model is sent, or restore it.",
+    ),
     "v2.session.usage": _name(
         "sessions.usage", "Get the usage of a Session alone and with its children, by model."
     ),

@@ -20,6 +20,7 @@ from perdure.server.results import (
     EncodedHistory,
     EncodedPage,
     LiveStream,
+    NoContent,
     TerminalConnection,
 )
 
@@ -95,6 +96,8 @@ def _fits(returned: object, success: Success) -> bool:
     """Whether an annotation is a result of this kind and type."""
     kind: object = success.type
     if success.kind in _WHOLE:
+        if success.kind == "no_content" and returned is NoContent:
+            return True
         return (NoneType if returned is None else returned) is _WHOLE[success.kind]
     carrier = _CARRIERS.get(success.kind)
     if carrier is None and returned == kind:

@@ -24,12 +24,13 @@ from perdure.server import location_context, response, streams, terminal_socket
 from perdure.server.binding import Binding, Decoded
 from perdure.server.call import Call
 from perdure.server.request import Request
-from perdure.server.response import Reply
+from perdure.server.response import Reply, Response
 from perdure.server.results import (
     DurableStream,
     EncodedHistory,
     EncodedPage,
     LiveStream,
+    NoContent,
     TerminalConnection,
 )
 from perdure.server.settings import ServerSettings
@@ -89,6 +90,8 @@ def _encode(endpoint: Endpoint, result: object, context: AppContext) -> Reply:
     match result:
         case None:
             return response.NO_CONTENT
+        case NoContent(headers=headers):
+            return Response(204, b"", headers)
         case EncodedPage(items=items, previous=previous, next=following):
             return response.page(items, previous=previous, next=following)
         case EncodedHistory(items=items, has_more=has_more):

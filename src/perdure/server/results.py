@@ -23,6 +23,12 @@ class Encoded(Value, Generic[T]):
     json: bytes
 
 
+class NoContent(Value):
+    """An answer without a body that has something to say in its headers."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+
+
 class EncodedPage(Value, Generic[T], kw_only=True):
     """One page of T, each item as JSON, with the cursors of the pages before and after it."""
 

@@ -299,6 +299,20 @@ async def test_a_model_for_compaction_that_is_not_there_is_said_so(
     assert len(provider.requests) == 2
 
 
+async def test_while_a_revert_is_staged_nothing_is_condensed(
+    api: Api, provider: ScriptedProvider
+) -> None:
+    session = await talked(api)
+    first = (await api.messages(session))[0]["id"]
+    await api.post(f"/api/session/{session}/revert/stage", {"messageID": first})
+    answer = await compact(api, session)
+    assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
+    assert "commit or clear it first" in answer.json["message"]
+    await api.post(f"/api/session/{session}/revert/clear")
+    assert (await compact(api, session)).status == 204
+    assert (await api.facts(session)).count("compaction.started") == 1
+
+
 async def test_a_revert_elsewhere_is_not_undone_by_a_compaction_that_began_before(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:

@@ -172,14 +172,13 @@ async def test_no_word_of_a_deleted_session_stays_in_any_file(
 ) -> None:
     """As raw bytes: database, log, free pages, tool output and everything else."""
     word = "Zanzibar"
-    long = " ".join(f"{word}{number}" for number in range(20_000))
-    folders.project.joinpath("long.txt").write_text(long.replace(" ", "\n"))
     async with running(folders) as instance:
         api = instance.api
         kept, session = await api.create(), await api.create()
         await api.ask(kept, "Timbuktu stays")
         for number in range(6):
-            command = Call(f"c{number}", "bash", {"command": "cat long.txt", "description": word})
+            asked = {"command": f"seq 20000 | sed s/^/{word}/", "description": word}
+            command = Call("bash", asked, id=f"c{number}")
             provider.then(calls(command), text(*(f"{word}{each} " for each in range(300))))
             await api.ask(session, f"{word} {number} " * 200)
         await api.post(f"/api/session/{session}/fork", {})

@@ -90,6 +90,44 @@ def test_the_context_of_a_session_is_summed_up(installation: Installation, sessi
     assert "=== tool read\n" in full.stdout
 
 
+def test_a_message_is_left_out_and_restored(installation: Installation, session: str) -> None:
+    shown = json.loads(installation.perdure("context", session, "--format", "json").stdout)
+    (prompt,) = [m["id"] for m in shown["messages"] if m["type"] == "user"]
+    read = next(m for m in shown["messages"] if m["type"] == "assistant")
+    call = next(part["id"] for part in read["content"] if part["type"] == "tool")
+    without = installation.perdure("context", session, "--exclude", prompt, "--full")
+    assert (without.returncode, without.stderr) == (0, "")
+    assert "list the files here" not in without.stdout
+    assert f"{prompt}  user" in without.stdout
+    assert "(excluded)" in without.stdout
+    part = installation.perdure(
+        "context", session, "--exclude", read["id"], "--call", call, "--full"
+    )
+    assert "[The user excluded this result from the conversation.]" in part.stdout
+    back = installation.perdure("context", session, "--restore", prompt, "--full")
+    assert "list the files here" in back.stdout
+    exported = installation.perdure("export", session).stdout
+    assert "session.next.message.excluded" in exported
+    assert "session.next.message.restored" in exported
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--exclude", "msg_unknown"), "msg_unknown"),
+        (("--call", "c"), "--call needs --exclude or --restore"),
+        (("--exclude", "msg_a", "--restore", "msg_a"), "not allowed with"),
+    ],
+)
+def test_an_exclusion_that_makes_no_sense_is_said_so(
+    installation: Installation, session: str, options: tuple[str, ...], said: str
+) -> None:
+    refused = installation.perdure("context", session, *options)
+    assert refused.returncode != 0
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 @requirement("S141")
 def test_the_context_is_the_same_from_the_disk_and_from_a_server(
     installation: Installation, session: str

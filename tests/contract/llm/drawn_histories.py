@@ -9,6 +9,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from perdure.core.request import history_to_llm
 from perdure.llm.request import GenerationControls, LLMRequest, ToolChoice, ToolDefinition
@@ -42,12 +43,14 @@ from tests.contract.llm.stored_histories import (
     ALL_CALL_IDS,
     AT,
     FOREIGN,
+    HOSTED_TIMES,
     LARGE,
     LAST_STEP,
     MODEL,
     PDF,
     PNG,
     TAKES,
+    TOOL_TIMES,
     Kept,
     sent,
 )
@@ -138,6 +141,13 @@ class _Draw:
         )
 
     def _message(self) -> SessionMessage:
+        """A message, and now and then one that the user has excluded."""
+        message = self._written()
+        if isinstance(message, stored.SystemMessage) or self._chance.random() < 0.8:
+            return message
+        return replace(message, time=replace(message.time, excluded=2))
+
+    def _written(self) -> SessionMessage:
         message_id = self._id()
         match self._chance.randrange(10):
             case 0 | 1 | 2:
@@ -216,7 +226,7 @@ class _Draw:
             id=ToolCallID(self._one(ALL_CALL_IDS)),
             name=self._one(NAMES),
             state=self._state(),
-            time=stored.ToolTime(created=1),
+            time=self._one(TOOL_TIMES),
             provider=self._one((UNSET, provider)),
         )
 
@@ -229,7 +239,7 @@ class _Draw:
             id=ToolCallID(self._one(self._kept.hosted_ids)),
             name="web_search",
             state=done if self._chance.random() < 0.6 else self._state(),
-            time=stored.ToolTime(created=1),
+            time=self._one(HOSTED_TIMES),
             provider=PartProvider(
                 executed=True,
                 metadata=self._native(self._kept.hosted_calls),

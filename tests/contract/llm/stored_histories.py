@@ -51,6 +51,9 @@ MODEL = ModelRef(id="m", provider_id="p")
 FOREIGN = ModelRef(id="other", provider_id="q")
 AT = Created(created=1)
 ID = MessageID("msg_x")
+EXCLUDED = Created(created=1, excluded=2)
+HOSTED_TIMES = (stored.ToolTime(created=1), stored.ToolTime(created=1, excluded=2))
+TOOL_TIMES = (*HOSTED_TIMES, stored.ToolTime(created=1, pruned=2))
 PNG_DATA = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 8).decode()
 PNG = f"data:image/png;base64,{PNG_DATA}"
 LARGE = inlined(picture(90, 40))
@@ -107,7 +110,7 @@ contents = st.lists(
 prompts = st.builds(
     stored.UserMessage,
     id=st.just(ID),
-    time=st.just(AT),
+    time=st.sampled_from([AT, AT, EXCLUDED]),
     text=texts,
     files=st.lists(
         st.builds(FileAttachment, uri=uris, mime=mimes, name=st.just("a\nb")), max_size=7
@@ -123,14 +126,14 @@ asides: st.SearchStrategy[SessionMessage] = st.one_of(
     st.builds(
         stored.SyntheticMessage,
         id=st.just(ID),
-        time=st.just(AT),
+        time=st.sampled_from([AT, EXCLUDED]),
         session_id=st.just(SESSION),
         text=texts,
     ),
     st.builds(
         stored.CompactionMessage,
         id=st.just(ID),
-        time=st.just(AT),
+        time=st.sampled_from([AT, EXCLUDED]),
         reason=st.just("auto"),
         summary=texts,
         recent=texts,
@@ -193,7 +196,7 @@ def calls(kept: Kept) -> st.SearchStrategy[stored.ToolPart]:
         id=call_ids.map(ToolCallID),
         name=names,
         state=states,
-        time=st.just(stored.ToolTime(created=1)),
+        time=st.sampled_from(TOOL_TIMES),
         provider=st.sampled_from(providers),
     )
 
@@ -214,7 +217,7 @@ def hosted(kept: Kept) -> st.SearchStrategy[stored.ToolPart]:
         id=st.sampled_from(kept.hosted_ids).map(ToolCallID),
         name=st.just("web_search"),
         state=found | states,
-        time=st.just(stored.ToolTime(created=1)),
+        time=st.sampled_from(HOSTED_TIMES),
         provider=st.builds(
             PartProvider,
             executed=st.just(True),
@@ -241,7 +244,7 @@ def answers(kept: Kept) -> st.SearchStrategy[AssistantMessage]:
     return st.builds(
         AssistantMessage,
         id=st.just(ID),
-        time=st.just(Span(created=1)),
+        time=st.sampled_from([Span(created=1), Span(created=1), Span(created=1, excluded=2)]),
         agent=st.just("build"),
         model=st.sampled_from([MODEL, FOREIGN]),
         content=content.map(tuple),

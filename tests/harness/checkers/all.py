@@ -8,7 +8,7 @@ the log, the rows and the witness; it never trusts the runtime.
 from typing import Final
 
 from tests.harness.checkers.checker import Checker
-from tests.harness.checkers.compaction import CompactionsEndWell
+from tests.harness.checkers.compaction import CompactionsEndWell, ExcludedIsNotCondensed
 from tests.harness.checkers.grammar import LogsFollowTheGrammar
 from tests.harness.checkers.inbox import (
     PromptsArePromotedOnce,
@@ -40,6 +40,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     PromptsAreAnswered,
     MarksEndWithTheirRuns,
     CompactionsEndWell,
+    ExcludedIsNotCondensed,
     TasksAreToldOnce,
     SnapshotEqualsTold,
     PrefixIsStable,

@@ -1,7 +1,9 @@
-"""Checker of compactions: they do not repeat, and none contains what a revert took away."""
+"""Checkers of compactions: they do not repeat, and none has what was reverted or excluded."""
 
 from collections.abc import Iterator
 from typing import Final
+
+from msgspec import UNSET
 
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session import event as events
@@ -46,3 +48,37 @@ class CompactionsEndWell:
                 self._in_a_row.pop(session_id, None)
             case _:
                 pass
+
+
+class ExcludedIsNotCondensed:
+    """A checkpoint does not have the words of a prompt that is excluded when it is made."""
+
+    promise = "S36"
+
+    def __init__(self) -> None:
+        self._prompts: dict[MessageID, str] = {}
+        self._excluded: dict[SessionID, set[MessageID]] = {}
+
+    def check(self, seen: Seen) -> Iterator[str]:
+        for item in seen.fresh:
+            excluded = self._excluded.setdefault(item.session_id, set())
+            match item.event:
+                case events.PromptPromoted(message_id=id, prompt=prompt):
+                    self._prompts[id] = prompt.text
+                    # A revert took it away, and it was sent anew.
+                    excluded.discard(id)
+                case events.MessageExcluded(message_id=id, call_id=call) if call is UNSET:
+                    excluded.add(id)
+                case events.MessageRestored(message_id=id, call_id=call) if call is UNSET:
+                    excluded.discard(id)
+                case events.CompactionEnded():
+                    words = {self._prompts[one] for one in excluded if one in self._prompts}
+                    yield from _find_condensed(item.event, words)
+                case _:
+                    pass
+
+
+def _find_condensed(checkpoint: events.CompactionEnded, excluded: set[str]) -> Iterator[str]:
+    lines = {line.removeprefix("[User]: ") for line in checkpoint.recent.split("\n")}
+    for text in sorted(excluded & (lines | set(checkpoint.directives or ()))):
+        yield f"checkpoint {checkpoint.message_id} has the excluded words {text[:40]!r}"

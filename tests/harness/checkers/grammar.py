@@ -6,6 +6,7 @@ tells over HTTP. `LogsFollowTheGrammar` feeds it every log of a simulation, of a
     log     = created (copied* forked)? fact* deleted?
     step    = started (text | reasoning | call)* (ended | failed)      one at a time, parts inside
     call    = input.started input.ended? (called progress* todos?)? (success | failed)
+    pruned  = once for a settled call, after its step
     prompt  = admitted revised* (promoted | cancelled)                 promoted between steps
 """
 
@@ -14,7 +15,7 @@ from typing import Final, Literal
 
 from msgspec import field
 
-from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.value import State
@@ -28,6 +29,7 @@ _BETWEEN_STEPS: Final = (
     events.CompactionEnded,
     events.Retried,
     events.Forked,
+    events.ToolPruned,
 )
 """Facts of a boundary, or of a request of which nothing came: never while a step is open."""
 _NOT_WHILE_STAGED: Final = (
@@ -90,6 +92,8 @@ class LogGrammar:
         """Every step that has begun, the open one included."""
         self._gone: set[MessageID] = set()
         """Steps that a revert took away; what their turn still records is not shown."""
+        self._unpruned: set[tuple[MessageID, ToolCallID]] = set()
+        """Settled calls of steps that are over, whose results are sent whole."""
         self._prompts: dict[MessageID, _Prompt] = {}
         self._boundaries: dict[MessageID, Seq] = {}
         """Messages that a revert can go back to."""
@@ -123,12 +127,15 @@ class LogGrammar:
             yield "nothing follows the deletion"
         if self._staged and isinstance(event, _NOT_WHILE_STAGED):
             yield "a revert is staged"
+        if self._step is not None and isinstance(event, _BETWEEN_STEPS):
+            yield f"step {self._step.id} is open"
+        if isinstance(event, events.ToolPruned):
+            yield from self._read_pruned(event)
+            return
         if isinstance(event, events.StepFact):
             if event.assistant_message_id not in self._gone:
                 yield from self._read_step(seq, event)
             return
-        if self._step is not None and isinstance(event, _BETWEEN_STEPS):
-            yield f"step {self._step.id} is open"
         yield from self._read_fact(seq, event)
 
     # ---- steps ----------------------------------------------------------------------------------
@@ -156,8 +163,15 @@ class LogGrammar:
             case _:
                 yield from _read_part(step, event)
 
+    def _read_pruned(self, event: events.ToolPruned) -> Iterator[str]:
+        key = (event.assistant_message_id, event.call_id)
+        if key not in self._unpruned and event.assistant_message_id not in self._gone:
+            yield f"call {event.call_id} is not settled, or is pruned already"
+        self._unpruned.discard(key)
+
     def _end_step(self, step: _Step, event: events.StepFact) -> Iterator[str]:
         self._step = None
+        self._unpruned |= {(step.id, ToolCallID(call)) for call in step.calls}
         if step.open_calls:
             yield f"calls {step.open_calls} are not settled"
         # A process that dies takes the end of a text with it; recovery fails the step only.

@@ -6,13 +6,18 @@ writes and never waits, so that a checker sees one moment.
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeGuard
 
 from perdure.core.context.system_context import ContextEpoch
 from perdure.ports import Row
 from perdure.schema import manifest
 from perdure.schema.ids import EventID, MessageID, Seq, SessionID
-from perdure.schema.session.event import Forked, PromptAdmitted, SessionEvent
+from perdure.schema.session.event import (
+    ExclusionEvent,
+    Forked,
+    PromptAdmitted,
+    SessionEvent,
+)
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.value import State, Value
 from perdure.store.database import sqlite_connection
@@ -214,6 +219,17 @@ class Ledger:
         )
         return bool(found)
 
+    def exclusions(self, session_id: SessionID, after: Seq) -> list[ExclusionEvent]:
+        """What the user excluded and restored after a sequence."""
+        rows = self.fetch(
+            "SELECT type, data FROM event WHERE session_id = :id AND seq > :after"
+            " AND type LIKE 'session.next.message.%' ORDER BY seq",
+            id=session_id,
+            after=after,
+        )
+        found = (manifest.decode(str(stored), data) for stored, data in rows if _is_bytes(data))
+        return [event for event in found if isinstance(event, ExclusionEvent)]
+
     def event_ids(self, session_id: SessionID, first: Seq, last: Seq) -> dict[Seq, EventID]:
         """Which events stand in the log from one sequence to another."""
         rows = self.fetch(_IDS, session_id=session_id, first=first, last=last)
@@ -221,6 +237,10 @@ class Ledger:
 
     def fetch(self, sql: str, **parameters: str | int) -> list[Row]:
         return list(never_waiting(self._tx.fetch(sql, parameters)))
+
+
+def _is_bytes(data: object) -> TypeGuard[bytes]:
+    return isinstance(data, bytes)
 
 
 def _logged(row: Row) -> tuple[int, LoggedEvent]:

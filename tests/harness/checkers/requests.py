@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from perdure.core.context import system_context
+from perdure.core.request import history_to_llm
+from perdure.core.session import history
 from perdure.llm.message import LLMMessage
-from perdure.schema.ids import Seq, SessionID
+from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.session import event as events
+from perdure.schema.session.event import SessionEvent
 from tests.harness.checkers.checker import Seen
 from tests.harness.checkers.ledger import LoggedEvent
 from tests.harness.checkers.witness import Cut, Request
@@ -61,19 +64,25 @@ class PrefixIsStable:
         self._baselines: dict[tuple[SessionID, Cut], str] = {}
         self._switched: set[SessionID] = set()
         """Whose next request is another agent's, who may have other tools."""
+        self._omitted: dict[SessionID, set[MessageID]] = {}
+        """Messages of which something was pruned, excluded or restored."""
 
     def check(self, seen: Seen) -> Iterator[str]:
         requests = seen.clients.machine.witness.requests
         self._switched.update(
             item.session_id for item in seen.fresh if isinstance(item.event, events.AgentSwitched)
         )
+        for item in seen.fresh:
+            if (changed := _omitted_by(item.event)) is not None:
+                self._omitted.setdefault(item.session_id, set()).add(changed)
         for request in requests[self._looked :]:
             epoch = (request.session_id, request.cut)
             if self._baselines.setdefault(epoch, request.system[-1]) != request.system[-1]:
                 yield f"{request.session_id}: another baseline in the same epoch"
             before = self._last.get(request.session_id)
             if before is not None and (before.model, before.cut) == (request.model, request.cut):
-                if not _begins_with(request.messages, before.messages):
+                stable = self._stable(seen, request, before)
+                if not _begins_with(request.messages, before.messages[:stable]):
                     yield f"{request.session_id}: the history that was sent has changed"
                 same_offer = before.system == request.system and before.tools and request.tools
                 same_agent = request.session_id not in self._switched
@@ -82,6 +91,25 @@ class PrefixIsStable:
             self._last[request.session_id] = request
             self._switched.discard(request.session_id)
         self._looked = len(requests)
+
+    def _stable(self, seen: Seen, request: Request, before: Request) -> int:
+        """How many messages of the last request must be the same in this one.
+
+        All of them, or those before the first message of which the model is sent less or more.
+        """
+        omitted = self._omitted.get(request.session_id)
+        if not omitted:
+            return len(before.messages)
+        compaction, baseline = request.cut
+        cut = history.Cut(compaction, baseline)
+        count = 0
+        for row in seen.clients.machine.ledger.messages(request.session_id):
+            if row.id in omitted:
+                return count
+            if cut.shows(seq=row.seq, type=row.type):
+                count += len(history_to_llm.lower(row.message(), request.model))
+        # A revert took it away since.
+        return 0
 
 
 class ReadersSeeTheSuffix:
@@ -125,3 +153,14 @@ def _noted(snapshot: system_context.Snapshot, key: str) -> str | None:
 
 def _begins_with(messages: tuple[LLMMessage, ...], prefix: tuple[LLMMessage, ...]) -> bool:
     return messages[: len(prefix)] == prefix
+
+
+def _omitted_by(event: SessionEvent) -> MessageID | None:
+    """The message of which the model is sent less or more from this event on."""
+    match event:
+        case events.ToolPruned(assistant_message_id=id):
+            return id
+        case events.MessageExcluded(message_id=id) | events.MessageRestored(message_id=id):
+            return id
+        case _:
+            return None

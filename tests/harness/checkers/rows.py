@@ -42,6 +42,8 @@ _WITH_MESSAGE: Final = (
     events.AgentSwitched,
     events.ModelSwitched,
     events.CompactionEnded,
+    events.MessageExcluded,
+    events.MessageRestored,
 )
 """Facts that bring or change one message or one input, beside those of a step."""
 

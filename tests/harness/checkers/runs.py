@@ -33,6 +33,9 @@ class CallsAreSettledOnce:
                 self._forget(self._reverted.messages)
             # What a running turn still records of a reverted step is no longer shown.
             gone = self._reverted.messages
+            if isinstance(event, events.ToolPruned):
+                # Of a step that ended long ago; see the grammar of the log.
+                continue
             if isinstance(event, events.StepFact) and event.assistant_message_id not in gone:
                 if event.assistant_message_id in self._ended:
                     yield f"{type(event).__name__} after the end of {event.assistant_message_id}"

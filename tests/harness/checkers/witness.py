@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from perdure.core.request import history_to_llm
+from perdure.core.session import omission
 from perdure.llm.message import LLMMessage, Segment, TextPart, ToolCallPart, ToolResultPart
 from perdure.llm.request import LLMRequest
 from perdure.runtime.turn.request import STEP_LIMIT
@@ -47,6 +48,8 @@ _BY_CLIENTS = (
     events.InboxReordered,
     events.AgentSwitched,
     events.ModelSwitched,
+    events.MessageExcluded,
+    events.MessageRestored,
     events.RevertStaged,
     events.RevertCleared,
     events.RevertCommitted,
@@ -108,6 +111,8 @@ class Witness:
         self._live_seqs: dict[tuple[str, str], int] = {}
         self._live_parts: set[tuple[str | None, ...]] = set()
         self._lowered: dict[tuple[bytes, ModelRef], tuple[LLMMessage, ...]] = {}
+        self._asked_at: dict[SessionID, Seq] = {}
+        """The end of the log at the latest request."""
         self._unanswered: dict[SessionID, str] = {}
         """Who sent a request of which nothing has come back."""
         self.excused: dict[SessionID, Seq] = {}
@@ -221,8 +226,9 @@ class Witness:
             return session_id
         self.requests.append(seen)
         self._check_sent_once(process, session_id)
-        if messages != self._history(session_id, request.model, cut):
+        if not self._is_history(session_id, request.model, cut, messages):
             self.accuse("P7", f"{process} sent {session_id} something else than its history")
+        self._asked_at[session_id] = self._ledger.latest(session_id)
         self._check_structure(seen)
         self._check_epoch(seen)
         return session_id
@@ -261,12 +267,24 @@ class Witness:
         compaction = self._ledger.compaction(session_id)
         return compaction, None if epoch is None else epoch.baseline_seq
 
-    def _history(self, session_id: SessionID, model: ModelRef, cut: Cut) -> tuple[LLMMessage, ...]:
-        lowered: list[LLMMessage] = []
-        for row in self._ledger.messages(session_id):
-            if _is_shown(row, cut):
-                lowered.extend(self._lower(row, model))
-        return tuple(lowered)
+    def _is_history(
+        self, session_id: SessionID, model: ModelRef, cut: Cut, sent: tuple[LLMMessage, ...]
+    ) -> bool:
+        rows = [row for row in self._ledger.messages(session_id) if _is_shown(row, cut)]
+        if sent == tuple(said for row in rows for said in self._lower(row, model)):
+            return True
+        # Exclusions that came after the request was built take effect with the next one.
+        messages = {row.id: row.message() for row in rows}
+        since = self._asked_at.get(session_id, Seq(-1))
+        for event in reversed(self._ledger.exclusions(session_id, since)):
+            if event.message_id in messages:
+                before = omission.after_exclusion(messages[event.message_id], _undone(event))
+                messages[event.message_id] = before
+            if sent == tuple(
+                said for one in messages.values() for said in history_to_llm.lower(one, model)
+            ):
+                return True
+        return False
 
     def _lower(self, row: MessageRow, model: ModelRef) -> tuple[LLMMessage, ...]:
         """Equal rows mean the same to a model: most of a history was lowered before."""
@@ -363,6 +381,20 @@ def _without_note(segments: tuple[Segment, ...]) -> tuple[LLMMessage, ...]:
     """What was sent of the history; the note of a last step is no part of it."""
     messages = tuple(message for segment in segments for message in segment.messages)
     return messages[:-1] if messages and messages[-1] == _NOTE else messages
+
+
+def _undone(event: events.ExclusionEvent) -> events.ExclusionEvent:
+    opposite = (
+        events.MessageRestored
+        if isinstance(event, events.MessageExcluded)
+        else events.MessageExcluded
+    )
+    return opposite(
+        timestamp=event.timestamp,
+        session_id=event.session_id,
+        message_id=event.message_id,
+        call_id=event.call_id,
+    )
 
 
 def _is_shown(row: MessageRow, cut: Cut) -> bool:

@@ -4,9 +4,16 @@ The table of all steps is in `steps`.
 """
 
 import asyncio
-from typing import Final
+from contextlib import suppress
+from typing import Final, cast
 
+from msgspec import UNSET
+
+from perdure.core.session import omission
+from perdure.schema import codec
 from perdure.schema.approval.permission import Reply
+from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
+from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.recovery import Decision
 from tests.harness.simulation.clients import Clients
 from tests.harness.simulation.draws import (
@@ -17,8 +24,9 @@ from tests.harness.simulation.draws import (
     waited_for,
     waiting_prompt,
 )
-from tests.harness.simulation.machine import MODELS
+from tests.harness.simulation.machine import MODELS, Answer
 
+_MESSAGE: Final = cast("type[SessionMessage]", SessionMessage)
 _SESSIONS_MAX: Final = 3
 """By creation; one more by a fork."""
 _FORK_EVENTS_MAX: Final = 60
@@ -149,6 +157,30 @@ async def compact(clients: Clients) -> None:
             clients.machine.some(), clients.write(session_id, some_delivery(clients), long=True)
         )
     await clients.compact(clients.machine.some(), session_id)
+
+
+async def exclude(clients: Clients) -> None:
+    """Exclude a message or one of its results from what the model is sent, or restore it."""
+    chance, session_id = clients.machine.chance, some_session(clients)
+    said = clients.machine.ledger.messages(session_id)
+    if not said:
+        return
+    message = chance.choice(said[-_BACK_MAX:]).message()
+    calls = [part.id for part in omission.calls_of(message)]
+    call = chance.choice(calls) if calls and chance.random() < 0.6 else UNSET
+    excluded = chance.random() < 0.7
+    process = clients.machine.some()
+    clients.machine.trace.say(f"{process.name} exclude {message.id} {call} {excluded}")
+    # What the model must be told cannot be excluded, and a revert may have been quicker.
+    with suppress(InvalidRequestError, MessageNotFoundError):
+        reply = await clients.machine.ask(
+            process,
+            lambda r: r.changes.exclude(session_id, message.id, excluded=excluded, call_id=call),
+        )
+        if isinstance(reply, Answer):
+            shown = codec.decode(_MESSAGE, reply.value)
+            if omission.is_excluded(shown, call) != excluded:
+                clients.machine.witness.accuse("S36", f"{message.id} is not as it was asked for")
 
 
 async def stage_revert(clients: Clients) -> None:

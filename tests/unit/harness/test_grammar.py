@@ -51,6 +51,16 @@ def test_a_whole_conversation_is_in_order() -> None:
     assert grammar.check_log(whole(Facts())) == []
 
 
+def pruned(facts: Facts, call_id: str = "c") -> SessionEvent:
+    return facts.stamped(events.ToolPruned, assistant_message_id=STEP, call_id=call_id)
+
+
+def test_a_settled_result_may_be_pruned_long_after_its_step() -> None:
+    facts = Facts()
+    log = [*whole(facts), pruned(facts), pruned(facts, "bad")]
+    assert grammar.check_log([*log, *answered(facts, "msg_d", "msg_e", "more")]) == []
+
+
 def test_what_a_revert_took_away_may_come_again() -> None:
     facts = Facts()
     log = [*whole(facts), staged(facts), reverted(facts)]
@@ -103,6 +113,9 @@ BROKEN: Final[dict[str, Callable[[Facts], Log]]] = {
     ],
     "call c is settled": lambda f: [*asked(f), f.step(STEP), *call(f), f.tool_failed(STEP, "c")],
     "call c is not known": lambda f: [*asked(f), f.step(STEP), f.called(STEP, "c")],
+    "call c is not settled, or is pruned already": lambda f: [*whole(f), pruned(f), pruned(f)],
+    "call x is not settled": lambda f: [*whole(f), pruned(f, "x")],
+    f"ToolPruned: step {STEP} is open": lambda f: [*asked(f), f.step(STEP), *call(f), pruned(f)],
     "call c began twice": lambda f: [*asked(f), f.step(STEP), *call(f), *call(f)],
     "have not ended": lambda f: [
         *asked(f),

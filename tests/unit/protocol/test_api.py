@@ -22,6 +22,7 @@ POST /api/session/{sessionID}/move v2.session.move
 POST /api/session/{sessionID}/prompt v2.session.prompt
 POST /api/session/{sessionID}/interrupt v2.session.interrupt
 POST /api/session/{sessionID}/compact v2.session.compact
+POST /api/session/{sessionID}/compaction v2.session.compaction
 POST /api/session/{sessionID}/wait v2.session.wait
 GET /api/session/{sessionID}/context v2.session.context
 GET /api/session/{sessionID}/provider-context v2.session.providerContext
@@ -45,6 +46,7 @@ GET /api/session/{sessionID}/recovery v2.session.recovery.get
 POST /api/session/{sessionID}/recovery v2.session.recovery.decide
 GET /api/session/{sessionID}/message v2.session.messages
 GET /api/session/{sessionID}/message/{messageID} v2.session.message
+PATCH /api/session/{sessionID}/message/{messageID} v2.session.message.exclude
 GET /api/session/{sessionID}/todo v2.session.todo
 GET /api/session/{sessionID}/job v2.session.job.list
 GET /api/session/{sessionID}/job/{jobID} v2.session.job.get

@@ -49,7 +49,15 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     r"\+ v2\.session\.history answer \.data\[\]<session\.next\."
     r"(renamed|archived|unarchived|budget\.changed|spent|deleted|forked|prompt\.revised|prompt\."
-    r"cancelled|inbox\.reordered)>.*": "what the operations beside the published ones record",
+    r"cancelled|inbox\.reordered|message\.excluded|message\.restored)>.*": (
+        "what the operations beside the published ones record"
+    ),
+    r"\+ v2\.session\.history answer \.data\[\]<session\.next\.tool\.pruned>.*": (
+        "what the model is no longer sent is durable; the published `time.pruned` is its mark"
+    ),
+    r"\+ \S+ answer \S+\.time\.excluded\?: number": (
+        "a message or result that the user excluded from what the model is sent is marked"
+    ),
     r"\+ \S+ answer \S+<(session\.next\.)?compaction(\.ended)?>(\.data)?\.(directives|todos).*": (
         "a checkpoint also keeps what the person ordered and what is still to be done"
     ),

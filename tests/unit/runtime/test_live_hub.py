@@ -24,6 +24,7 @@ def delta(text: str, session_id: SessionID = SESSION) -> TextDelta:
         assistant_message_id=MessageID("msg_1"),
         text_id="t",
         delta=text,
+        cursor=len(text),
     )
 
 

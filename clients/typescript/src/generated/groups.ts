@@ -307,6 +307,11 @@ export interface SessionsCompactInput {
   readonly instruction?: string | undefined
 }
 
+export interface SessionsCompactWithReportInput {
+  readonly sessionID: string
+  readonly instruction?: string | undefined
+}
+
 export interface SessionsWaitInput {
   readonly sessionID: string
 }
@@ -374,6 +379,13 @@ export interface SessionsMessagesInput {
 export interface SessionsMessageInput {
   readonly sessionID: string
   readonly messageID: string
+}
+
+export interface SessionsExcludeMessageInput {
+  readonly sessionID: string
+  readonly messageID: string
+  readonly excluded: boolean
+  readonly callID?: string | undefined
 }
 
 export interface SessionsTodosInput {
@@ -1615,7 +1627,7 @@ export class SessionsGroup {
   }
 
   /**
-   * Summarise older messages to free context; returns when done.
+   * Prune or summarise older messages to free context; returns when done.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
    * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
@@ -1625,6 +1637,25 @@ export class SessionsGroup {
     return this.#wire.done(
       "POST",
       `/api/session/${segment(input.sessionID)}/compact`,
+      { body: { instruction: input.instruction }, patient: true },
+      options,
+    )
+  }
+
+  /**
+   * Free context as `compact` does; returns how much that freed, or why it was nothing.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
+   * `UnsupportedMediaTypeError`, `StorageError`.
+   */
+  compactWithReport(
+    input: SessionsCompactWithReportInput,
+    options: CallOptions = {},
+  ): Promise<types.CompactionReport> {
+    return this.#wire.data<types.CompactionReport>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/compaction`,
       { body: { instruction: input.instruction }, patient: true },
       options,
     )
@@ -1840,6 +1871,25 @@ export class SessionsGroup {
       "GET",
       `/api/session/${segment(input.sessionID)}/message/${segment(input.messageID)}`,
       {},
+      options,
+    )
+  }
+
+  /**
+   * Exclude a message or one tool result from what the model is sent, or restore it.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `MessageNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
+   * `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
+   */
+  excludeMessage(
+    input: SessionsExcludeMessageInput,
+    options: CallOptions = {},
+  ): Promise<types.SessionMessage> {
+    return this.#wire.data<types.SessionMessage>(
+      "PATCH",
+      `/api/session/${segment(input.sessionID)}/message/${segment(input.messageID)}`,
+      { body: { excluded: input.excluded, callID: input.callID } },
       options,
     )
   }

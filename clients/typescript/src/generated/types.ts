@@ -238,6 +238,15 @@ export interface CompactionMessage {
   readonly todos?: readonly Todo[] | undefined
 }
 
+/** What a compaction freed. Sizes are estimates of the next request, in tokens. */
+export interface CompactionReport {
+  readonly outcome: "nothing" | "pruned" | "summarised"
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly results?: number | undefined
+  readonly reason?: string | undefined
+}
+
 export interface CompactionStarted {
   readonly timestamp: number
   readonly sessionID: string
@@ -300,6 +309,7 @@ export interface CostTier {
 
 export interface Created {
   readonly created: number
+  readonly excluded?: number | undefined
 }
 
 export interface CredentialConnection {
@@ -577,6 +587,40 @@ export interface LocationInfo {
 export interface LocationRef {
   readonly directory: string
   readonly workspaceID?: string | undefined
+}
+
+/** The user excluded a message, or one result in it, from what the model is sent. */
+export interface MessageExcluded {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly messageID: string
+  readonly callID?: string | undefined
+}
+
+/** `session.next.message.excluded`. */
+export interface MessageExcludedEvent {
+  readonly id: string
+  readonly type: "session.next.message.excluded"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: MessageExcluded
+}
+
+/** The user took an exclusion back. */
+export interface MessageRestored {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly messageID: string
+  readonly callID?: string | undefined
+}
+
+/** `session.next.message.restored`. */
+export interface MessageRestoredEvent {
+  readonly id: string
+  readonly type: "session.next.message.restored"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: MessageRestored
 }
 
 export interface ModelCapabilities {
@@ -1438,6 +1482,7 @@ export interface SourceDetail {
 export interface Span {
   readonly created: number
   readonly completed?: number | undefined
+  readonly excluded?: number | undefined
 }
 
 /** A request outside the conversation, such as for a title, was answered and is charged. */
@@ -1817,6 +1862,24 @@ export interface ToolProgressedEvent {
   readonly data: ToolProgressed
 }
 
+/** A compaction replaced a settled result in what the model is sent. History keeps it. */
+export interface ToolPruned {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly assistantMessageID: string
+  readonly callID: string
+  readonly path?: string | undefined
+}
+
+/** `session.next.tool.pruned`. */
+export interface ToolPrunedEvent {
+  readonly id: string
+  readonly type: "session.next.tool.pruned"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: ToolPruned
+}
+
 export interface ToolSucceeded {
   readonly timestamp: number
   readonly sessionID: string
@@ -1843,6 +1906,7 @@ export interface ToolTime {
   readonly ran?: number | undefined
   readonly completed?: number | undefined
   readonly pruned?: number | undefined
+  readonly excluded?: number | undefined
 }
 
 /** Whether all requests of a Location's configuration are granted, and which are not. */
@@ -1987,10 +2051,13 @@ export type DurableEvent =
   | ToolProgressedEvent
   | ToolSucceededEvent
   | ToolFailedEvent
+  | ToolPrunedEvent
   | TodosUpdatedEvent
   | RetriedEvent
   | CompactionStartedEvent
   | CompactionEndedEvent
+  | MessageExcludedEvent
+  | MessageRestoredEvent
   | RevertStagedEvent
   | RevertClearedEvent
   | RevertCommittedEvent

@@ -1,16 +1,18 @@
-"""`perdure compact`: summarises the older messages of a Session for its model.
+"""`perdure compact`: frees context of a Session: prunes old tool results or summarises messages.
 
-The stored messages stay as they are; only the model sees the summary in their place.
+The stored messages stay as they are; only the model is sent less.
 """
 
 from perdure.cli import options, session_client, terminal
+from perdure.client.generated.types import CompactionReport
 from perdure.host.environment import Environment
 
 
 def main(argv: list[str]) -> int:
     parser = options.make_parser(
         "compact",
-        "Summarise older messages to free context. The stored messages stay as they are.",
+        "Free context: prune old large tool results, or summarise older messages. The stored"
+        " messages stay as they are.",
         examples='perdure compact ses_... --instruction "keep the failing test names"',
     )
     options.add_attach(parser)
@@ -20,22 +22,27 @@ def main(argv: list[str]) -> int:
     )
     given = parser.parse_args(argv)
     environment = options.read_environment(given.data_dir)
-    compacted = session_client.run(
+    report = session_client.run(
         _compact(given.attach, environment, given.session, given.instruction)
     )
-    outcome = (
-        "is compacted" if compacted else "needs no compaction: there is too little to summarise"
-    )
-    terminal.print_output(f"{terminal.one_line(given.session)} {outcome}\n")
+    terminal.print_output(f"{terminal.one_line(given.session)} {describe(report)}\n")
     return 0
+
+
+def describe(report: CompactionReport) -> str:
+    """Return what a compaction freed, or why it was nothing, in one line."""
+    reason = terminal.one_line(report.get("reason", ""))
+    if report["outcome"] == "nothing":
+        return f"needs no compaction: {reason}"
+    freed = f"from about {report['tokensBefore']:,} to {report['tokensAfter']:,} tokens"
+    if report["outcome"] == "summarised":
+        return f"is compacted, {freed}: older messages are summarised"
+    note = f"; they are not summarised: {reason}" if reason else ""
+    return f"is compacted, {freed}: {report.get('results', 0)} old tool results are pruned{note}"
 
 
 async def _compact(
     url: str | None, environment: Environment, session_id: str, instruction: str | None
-) -> bool:
-    """Compact the Session and return whether there is a new checkpoint."""
+) -> CompactionReport:
     async with session_client.open_client(url, environment) as client:
-        before = await client.sessions.context(session_id)
-        await client.sessions.compact(session_id, instruction=instruction)
-        after = await client.sessions.context(session_id)
-        return bool(after) and after[0]["type"] == "compaction" and after[:1] != before[:1]
+        return await client.sessions.compact_with_report(session_id, instruction=instruction)

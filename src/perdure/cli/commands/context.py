@@ -1,23 +1,26 @@
 """`perdure context`: shows the System Context of a Session and the size of its next request.
 
-Reads only. Sizes are those of text and JSON before a wire protocol encodes them; tokens are
-estimated.
+It can also exclude a message or a tool result from what the model is sent, and restore it; the
+stored messages stay as they are. Sizes are those of text and JSON before a wire protocol encodes
+them; tokens are estimated.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import cast
+from typing import Final, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from perdure.cli import options, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.core.request import token_budget
+from perdure.core.session import omission
 from perdure.host.environment import Environment
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
+from perdure.schema.session.message import SessionMessage, ToolPart
 from perdure.schema.session.request_preview import (
     PendingContext,
     ProviderContext,
@@ -26,21 +29,42 @@ from perdure.schema.session.request_preview import (
     SourceDetail,
     WindowInfo,
 )
+from perdure.schema.value import Value
+
+_LARGEST_SHOWN: Final = 5
 
 
 def main(argv: list[str]) -> int:
     parser = options.make_parser(
         "context",
-        "Show the System Context of a Session, and the size of the next request to its model.",
-        examples="perdure context ses_...\nperdure context ses_... --full",
+        "Show the System Context of a Session, and the size of the next request to its model."
+        " With --exclude or --restore, first change what the model is sent from the next turn on.",
+        examples="perdure context ses_...\nperdure context ses_... --exclude msg_... --call call_1",
     )
     options.add_attach(parser)
     options.add_session(parser)
     options.add_format(parser)
     parser.add_argument("--full", action="store_true", help="also print the whole next request")
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--exclude", metavar="MESSAGE", help="no longer send this message to the model"
+    )
+    change.add_argument("--restore", metavar="MESSAGE", help="send an excluded message again")
+    parser.add_argument(
+        "--call",
+        metavar="ID",
+        help="with --exclude or --restore, only the result of this tool call",
+    )
     given = parser.parse_args(argv)
+    if given.call is not None and not (given.exclude or given.restore):
+        parser.error("--call needs --exclude or --restore")
+    wish = _Exclusion(
+        message_id=given.exclude or given.restore or "",
+        call_id=given.call,
+        excluded=given.restore is None,
+    )
     found = session_client.run(
-        _fetch(given.attach, options.read_environment(given.data_dir), given.session)
+        _fetch(given.attach, options.read_environment(given.data_dir), given.session, wish)
     )
     if given.format == "json":
         terminal.print_output(terminal.as_json(found) + "\n")
@@ -51,8 +75,22 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _fetch(url: str | None, environment: Environment, session_id: str) -> JsonObject:
+class _Exclusion(Value, kw_only=True):
+    """What to exclude or restore first; no message id: nothing."""
+
+    message_id: str
+    call_id: str | None
+    excluded: bool
+
+
+async def _fetch(
+    url: str | None, environment: Environment, session_id: str, wish: _Exclusion
+) -> JsonObject:
     async with session_client.open_client(url, environment) as client:
+        if wish.message_id:
+            await client.sessions.exclude_message(
+                session_id, wish.message_id, excluded=wish.excluded, call_id=wish.call_id
+            )
         return cast("JsonObject", await client.sessions.provider_context(session_id))
 
 
@@ -78,6 +116,7 @@ def summary(found: ProviderContext) -> Iterator[str]:
         yield f"  {source.key:{width}}  {_source(source)}"
     if isinstance(found.request, ProviderRequest):
         yield from _sizes(found.request)
+        yield from _largest(found.messages)
         if isinstance(found.window, WindowInfo):
             yield f"window   {_window(found.window)}"
     else:
@@ -146,6 +185,35 @@ def _sizes(request: ProviderRequest) -> Iterator[str]:
     yield f"  {'part':20}{'characters':>12}{'tokens':>12}"
     for name, text in (*parts, ("all", "".join(text for _, text in parts))):
         yield f"  {name:20}{len(text):>12,}{token_budget.estimate(text):>12,}"
+
+
+def _largest(messages: Sequence[SessionMessage]) -> Iterator[str]:
+    """Return lines about the largest messages, as they are stored, and what is not sent of them."""
+    sizes = {message.id: _tokens(message) for message in messages}
+    chosen = sorted(messages, key=lambda message: -sizes[message.id])[:_LARGEST_SHOWN]
+    if chosen:
+        yield "largest messages"
+    for message in chosen:
+        mark = "  (excluded)" if omission.is_excluded(message) else ""
+        yield f"  {message.id}  {_kind(message):10}{sizes[message.id]:>12,} tokens{mark}"
+        calls = sorted(omission.calls_of(message), key=lambda part: -_tokens(part))
+        for part in calls[:_LARGEST_SHOWN]:
+            marks = _marks(("excluded", part.time.excluded), ("pruned", part.time.pruned))
+            name = f"{terminal.one_line(part.id)} {terminal.one_line(part.name)}"
+            yield f"    call {name}{_tokens(part):>12,} tokens{marks}"
+
+
+def _kind(message: SessionMessage) -> str:
+    return str(message.__struct_config__.tag)
+
+
+def _marks(*times: tuple[str, int | UnsetType]) -> str:
+    marks = [name for name, time in times if time is not UNSET]
+    return f"  ({', '.join(marks)})" if marks else ""
+
+
+def _tokens(stored: SessionMessage | ToolPart) -> int:
+    return token_budget.estimate(codec.encode(stored).decode())
 
 
 def _window(window: WindowInfo) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PtyID,
         QuestionID,
         SessionID,
+        ToolCallID,
         WorkspaceID,
     )
     from perdure.schema.location import LocationInfo, LocationRef
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from perdure.schema.models.model import ModelInfo, ModelRef, ProviderInfo
     from perdure.schema.page import Page
     from perdure.schema.query import Order
+    from perdure.schema.session.compaction import CompactionReport
     from perdure.schema.session.job import JobInfo, JobOutput
     from perdure.schema.session.message import SessionMessage
     from perdure.schema.session.prompt import Delivery, PromptInput
@@ -933,9 +935,25 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Summarise older messages to free context; returns when done."""
+        """Prune or summarise older messages to free context; returns when done."""
         return self._blocking.run(
             self._group.compact(session_id=session_id, instruction=instruction, options=options),
+        )
+
+    def compact_with_report(
+        self,
+        session_id: SessionID,
+        *,
+        instruction: str | None = None,
+        options: CallOptions | None = None,
+    ) -> CompactionReport:
+        """Free context as `compact` does; returns how much that freed, or why it was nothing."""
+        return self._blocking.run(
+            self._group.compact_with_report(
+                session_id=session_id,
+                instruction=instruction,
+                options=options,
+            ),
         )
 
     def wait(self, session_id: SessionID, *, options: CallOptions | None = None) -> None:
@@ -1083,6 +1101,26 @@ class SessionsGroup:
         """Get one projected message."""
         return self._blocking.run(
             self._group.message(session_id=session_id, message_id=message_id, options=options),
+        )
+
+    def exclude_message(
+        self,
+        session_id: SessionID,
+        message_id: MessageID,
+        excluded: bool,
+        *,
+        call_id: ToolCallID | None = None,
+        options: CallOptions | None = None,
+    ) -> SessionMessage:
+        """Exclude a message or one tool result from what the model is sent, or restore it."""
+        return self._blocking.run(
+            self._group.exclude_message(
+                session_id=session_id,
+                message_id=message_id,
+                excluded=excluded,
+                call_id=call_id,
+                options=options,
+            ),
         )
 
     def todos(

@@ -889,9 +889,25 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Summarise older messages to free context; returns when done."""
+        """Prune or summarise older messages to free context; returns when done."""
         return self._blocking.run(
             self._group.compact(session_id=session_id, instruction=instruction, options=options),
+        )
+
+    def compact_with_report(
+        self,
+        session_id: str,
+        *,
+        instruction: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.CompactionReport:
+        """Free context as `compact` does; returns how much that freed, or why it was nothing."""
+        return self._blocking.run(
+            self._group.compact_with_report(
+                session_id=session_id,
+                instruction=instruction,
+                options=options,
+            ),
         )
 
     def wait(self, session_id: str, *, options: CallOptions | None = None) -> None:
@@ -1039,6 +1055,26 @@ class SessionsGroup:
         """Get one projected message."""
         return self._blocking.run(
             self._group.message(session_id=session_id, message_id=message_id, options=options),
+        )
+
+    def exclude_message(
+        self,
+        session_id: str,
+        message_id: str,
+        excluded: bool,
+        *,
+        call_id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.SessionMessage:
+        """Exclude a message or one tool result from what the model is sent, or restore it."""
+        return self._blocking.run(
+            self._group.exclude_message(
+                session_id=session_id,
+                message_id=message_id,
+                excluded=excluded,
+                call_id=call_id,
+                options=options,
+            ),
         )
 
     def todos(

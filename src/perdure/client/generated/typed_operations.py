@@ -17,7 +17,7 @@ from perdure.protocol.models.credential import UpdateCredential
 from perdure.protocol.models.integration import CompleteAttempt, ConnectKey, ConnectOAuth
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
 from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
-from perdure.protocol.session.message import ListMessages
+from perdure.protocol.session.message import ExcludeMessage, ListMessages
 from perdure.protocol.session.recovery import DecideRecovery
 from perdure.protocol.session.revert import StageRevert
 from perdure.protocol.session.session import (
@@ -52,12 +52,14 @@ from perdure.schema.ids import (
     PtyID,
     QuestionID,
     SessionID,
+    ToolCallID,
     WorkspaceID,
 )
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
 from perdure.schema.models.model import ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.query import Order
+from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.job import JobInfo, JobOutput
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.prompt import Delivery, PromptInput
@@ -1057,10 +1059,27 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Summarise older messages to free context; returns when done."""
+        """Prune or summarise older messages to free context; returns when done."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/compact",
+            body=CompactSession(instruction=instruction),
+            patient=True,
+            options=options,
+        )
+
+    async def compact_with_report(
+        self,
+        session_id: SessionID,
+        *,
+        instruction: str | None = None,
+        options: CallOptions | None = None,
+    ) -> CompactionReport:
+        """Free context as `compact` does; returns how much that freed, or why it was nothing."""
+        return await self._wire.data(
+            CompactionReport,
+            "POST",
+            f"/api/session/{segment(session_id)}/compaction",
             body=CompactSession(instruction=instruction),
             patient=True,
             options=options,
@@ -1246,6 +1265,24 @@ class SessionsGroup:
             SessionMessage,
             "GET",
             f"/api/session/{segment(session_id)}/message/{segment(message_id)}",
+            options=options,
+        )
+
+    async def exclude_message(
+        self,
+        session_id: SessionID,
+        message_id: MessageID,
+        excluded: bool,
+        *,
+        call_id: ToolCallID | None = None,
+        options: CallOptions | None = None,
+    ) -> SessionMessage:
+        """Exclude a message or one tool result from what the model is sent, or restore it."""
+        return await self._wire.data(
+            SessionMessage,
+            "PATCH",
+            f"/api/session/{segment(session_id)}/message/{segment(message_id)}",
+            body=ExcludeMessage(excluded=excluded, call_id=call_id),
             options=options,
         )
 

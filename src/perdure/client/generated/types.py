@@ -127,6 +127,7 @@ class AgentSwitchedEvent(TypedDict):
 
 class Created(TypedDict):
     created: int
+    excluded: NotRequired[int]
 
 
 class AgentSwitchedMessage(TypedDict):
@@ -165,6 +166,7 @@ class ArchivedEvent(TypedDict):
 class Span(TypedDict):
     created: int
     completed: NotRequired[int]
+    excluded: NotRequired[int]
 
 
 class TextPart(TypedDict):
@@ -247,6 +249,7 @@ class ToolTime(TypedDict):
     ran: NotRequired[int]
     completed: NotRequired[int]
     pruned: NotRequired[int]
+    excluded: NotRequired[int]
 
 
 class PartProvider(TypedDict):
@@ -469,6 +472,16 @@ class CompactionMessage(TypedDict):
     metadata: NotRequired[dict[str, JsonValue]]
     directives: NotRequired[list[str]]
     todos: NotRequired[list[Todo]]
+
+
+class CompactionReport(TypedDict):
+    """What a compaction freed. Sizes are estimates of the next request, in tokens."""
+
+    outcome: Literal["nothing", "pruned", "summarised"]
+    tokensBefore: int
+    tokensAfter: int
+    results: NotRequired[int]
+    reason: NotRequired[str]
 
 
 class CompactionStarted(TypedDict):
@@ -842,6 +855,44 @@ class LocationInfo(TypedDict):
     directory: str
     project: ProjectRef
     workspaceID: NotRequired[str]
+
+
+class MessageExcluded(TypedDict):
+    """The user excluded a message, or one result in it, from what the model is sent."""
+
+    timestamp: int
+    sessionID: str
+    messageID: str
+    callID: NotRequired[str]
+
+
+class MessageExcludedEvent(TypedDict):
+    """`session.next.message.excluded`."""
+
+    id: str
+    type: Literal["session.next.message.excluded"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: MessageExcluded
+
+
+class MessageRestored(TypedDict):
+    """The user took an exclusion back."""
+
+    timestamp: int
+    sessionID: str
+    messageID: str
+    callID: NotRequired[str]
+
+
+class MessageRestoredEvent(TypedDict):
+    """`session.next.message.restored`."""
+
+    id: str
+    type: Literal["session.next.message.restored"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: MessageRestored
 
 
 class ModelCapabilities(TypedDict):
@@ -2052,6 +2103,26 @@ class ToolProgressedEvent(TypedDict):
     data: ToolProgressed
 
 
+class ToolPruned(TypedDict):
+    """A compaction replaced a settled result in what the model is sent. History keeps it."""
+
+    timestamp: int
+    sessionID: str
+    assistantMessageID: str
+    callID: str
+    path: NotRequired[str]
+
+
+class ToolPrunedEvent(TypedDict):
+    """`session.next.tool.pruned`."""
+
+    id: str
+    type: Literal["session.next.tool.pruned"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: ToolPruned
+
+
 class ToolSucceeded(TypedDict):
     timestamp: int
     sessionID: str
@@ -2143,10 +2214,13 @@ DurableEvent = (
     | ToolProgressedEvent
     | ToolSucceededEvent
     | ToolFailedEvent
+    | ToolPrunedEvent
     | TodosUpdatedEvent
     | RetriedEvent
     | CompactionStartedEvent
     | CompactionEndedEvent
+    | MessageExcludedEvent
+    | MessageRestoredEvent
     | RevertStagedEvent
     | RevertClearedEvent
     | RevertCommittedEvent

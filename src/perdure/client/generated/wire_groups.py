@@ -965,10 +965,26 @@ class SessionsGroup:
         instruction: str | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        """Summarise older messages to free context; returns when done."""
+        """Prune or summarise older messages to free context; returns when done."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/compact",
+            body={"instruction": instruction},
+            patient=True,
+            options=options,
+        )
+
+    async def compact_with_report(
+        self,
+        session_id: str,
+        *,
+        instruction: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.CompactionReport:
+        """Free context as `compact` does; returns how much that freed, or why it was nothing."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/compaction",
             body={"instruction": instruction},
             patient=True,
             options=options,
@@ -1147,6 +1163,23 @@ class SessionsGroup:
         return await self._wire.data(
             "GET",
             f"/api/session/{segment(session_id)}/message/{segment(message_id)}",
+            options=options,
+        )
+
+    async def exclude_message(
+        self,
+        session_id: str,
+        message_id: str,
+        excluded: bool,
+        *,
+        call_id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.SessionMessage:
+        """Exclude a message or one tool result from what the model is sent, or restore it."""
+        return await self._wire.data(
+            "PATCH",
+            f"/api/session/{segment(session_id)}/message/{segment(message_id)}",
+            body={"excluded": excluded, "callID": call_id},
             options=options,
         )
 

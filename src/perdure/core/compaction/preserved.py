@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.core import limits
-from perdure.core.compaction import transcript
+from perdure.core.compaction import pruning, transcript
 from perdure.core.request import token_budget
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.todo import Todo, Todos
@@ -89,17 +89,20 @@ class Split(Value):
     recent: tuple[SessionMessage, ...]
 
 
-def split(history: Sequence[SessionMessage], *, keep_tokens: int) -> Split:
-    """Split off the newest messages that fit into `keep_tokens` together."""
-    texts = [(message, text) for message in history if (text := transcript.text_of(message))]
-    kept, start = 0, len(texts)
-    while start > 0:
-        size = token_budget.estimate(texts[start - 1][1])
-        if kept + size > keep_tokens:
-            break
-        kept, start = kept + size, start - 1
-    messages = tuple(message for message, _ in texts)
-    return Split(messages[:start], messages[start:])
+def split(history: Sequence[SessionMessage], tokens: Sequence[int], *, keep_tokens: int) -> Split:
+    """Split off the newest messages that fit into `keep_tokens` together, as they are sent.
+
+    `tokens`: the size of each message as it is sent. Its text may be longer, by its labels, or
+    shorter, because long results are cut.
+    """
+    messages: list[SessionMessage] = []
+    sizes: list[int] = []
+    for message, sent in zip(history, tokens, strict=True):
+        if text := transcript.text_of(message):
+            messages.append(message)
+            sizes.append(max(sent, token_budget.estimate(text)))
+    start = pruning.first_kept(sizes, keep_tokens)
+    return Split(tuple(messages[:start]), tuple(messages[start:]))
 
 
 def render(messages: Sequence[SessionMessage]) -> str:

@@ -11,6 +11,8 @@ from typing import assert_never
 from msgspec import UNSET, UnsetType
 
 from perdure.core import limits
+from perdure.core.request import history_to_llm
+from perdure.core.session import omission
 from perdure.core.session.recovery import INTERRUPTED
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
@@ -31,6 +33,8 @@ def text_of(
     message: SessionMessage, *, result_chars: int = limits.TRANSCRIPT_RESULT_CHARS_MAX
 ) -> str:
     """The lines of one message, with at most `result_chars` of each tool result."""
+    if omission.is_excluded(message):
+        return ""
     return "\n".join(line for line in _lines(message, result_chars) if line)
 
 
@@ -72,13 +76,15 @@ def _call(part: ToolPart, chars: int) -> list[str]:
     state = part.state
     raw = state.input if isinstance(state, PendingState) else _json(state.input)
     called = f"[Assistant tool call]: {part.name}({raw})"
+    if part.time.excluded is not UNSET:
+        return [called, f"[Tool result]: {history_to_llm.EXCLUDED_RESULT}"]
     match state:
         case CompletedState(result=result) if result is not UNSET:
             return [called, f"[Tool result]: {_cut(_json(result), chars)}"]
         case CompletedState(content=()):
             return [called, f"[Tool result]: {_cut(_json(state.structured), chars)}"]
         case CompletedState(content=content):
-            return [called, *(_content(item, chars) for item in content)]
+            return [called, *(_content(item, chars, state.output_paths) for item in content)]
         case ErrorState(error=error):
             return [called, f"[Tool error]: {_cut(error.message, chars)}"]
         case PendingState() | RunningState():
@@ -87,10 +93,10 @@ def _call(part: ToolPart, chars: int) -> list[str]:
             assert_never(state)
 
 
-def _content(item: ToolContent, chars: int) -> str:
+def _content(item: ToolContent, chars: int, paths: tuple[str, ...]) -> str:
     match item:
         case TextContent(text=text):
-            return f"[Tool result]: {_cut(text, chars)}"
+            return f"[Tool result]: {_cut(text, chars, paths)}"
         case FileContent(mime=mime, name=name):
             return _attached(mime, name)
         case _:
@@ -105,7 +111,8 @@ def _json(value: JsonValue) -> str:
     return codec.encode(value).decode()
 
 
-def _cut(text: str, kept: int) -> str:
+def _cut(text: str, kept: int, paths: tuple[str, ...] = ()) -> str:
     if len(text) <= kept:
         return text
-    return f"{text[:kept]}\n[{len(text) - kept} more characters left out]"
+    where = f"; full output: {paths[-1]}" if paths else ""
+    return f"{text[:kept]}\n[{len(text) - kept} more characters left out{where}]"

@@ -54,8 +54,10 @@ SUMMARY_TOKENS_MAX: Final = 4_096
 SUMMARY_CHARS_MAX: Final = 256 * 1024  # a longer summary is cut off
 TRANSCRIPT_RESULT_CHARS_MAX: Final = 2_000
 PRUNED_RESULT_CHARS_MAX: Final = 200  # of a result, if the usual shortening is not enough
+PRUNED_SAVING_TOKENS_MIN: Final = 400  # a smaller result is not worth a marker
 COMPACTED_PERCENT_MAX: Final = 80
 """Largest result of an automatic compaction, relative to the window and to the size before."""
+REFUSED_MESSAGE_PERCENT: Final = 90  # of a refused request: a larger message is told as its cause
 COMPACTION_ROOM_TOKENS_MIN: Final = 600  # smaller windows cannot hold a checkpoint
 CARRIED_TOKENS_MAX: Final = 4_000  # of user directives and open items
 DIRECTIVE_CHARS_MAX: Final = 4_000  # only the beginning of a longer message is carried

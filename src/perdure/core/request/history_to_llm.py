@@ -3,12 +3,16 @@
 Every stored message converts to something a provider accepts. Native metadata goes back only to
 the model that made it, and only from a turn without error; reasoning of another model becomes
 plain text. Every call without a usable result gets an error result.
+
+What was excluded or pruned (core.session.omission) is left out: of an assistant message a call goes
+with its result, and what must stay for the order of the roles becomes a short marker.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import UNSET, DecodeError, UnsetType, ValidationError
 
+from perdure.core.session import omission
 from perdure.core.session.recovery import INTERRUPTED
 from perdure.llm.message import (
     LLMMessage,
@@ -36,9 +40,14 @@ from perdure.schema.session.tool import (
 from perdure.schema.session.tool import FileContent as FileResult
 from perdure.schema.session.tool import TextContent as TextResult
 
+EXCLUDED_MESSAGE: Final = "[The user excluded this message from the conversation.]"
+EXCLUDED_RESULT: Final = "[The user excluded this result from the conversation.]"
+
 
 def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
     """One stored message as `model` is shown it; empty for messages that are not for the model."""
+    if omission.is_excluded(message):
+        return _lower_excluded(message)
     match message:
         case UserMessage():
             return (LLMMessage("user", _user_parts(message)),)
@@ -59,6 +68,38 @@ def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
             assert_never(message)
 
 
+def result_of(part: ToolPart) -> ToolResult:
+    """The result of a call as the model is shown it."""
+    if _is_excluded(part):
+        return ToolResult("text", EXCLUDED_RESULT)
+    if part.time.pruned is not UNSET:
+        kind = "error" if isinstance(part.state, ErrorState) else "text"
+        return ToolResult(kind, _pruned_marker(part))
+    match part.state:
+        case CompletedState(result=result) if result is not UNSET:
+            return ToolResult("json", result)
+        case CompletedState(content=content, structured=structured):
+            return _success(content, structured)
+        case ErrorState(error=error):
+            return ToolResult("error", error.message)
+        case PendingState() | RunningState():
+            return ToolResult("error", INTERRUPTED)
+        case _:
+            assert_never(part.state)
+
+
+def _lower_excluded(message: SessionMessage) -> tuple[LLMMessage, ...]:
+    match message:
+        case AssistantMessage():
+            # With its calls and their results. A marker in its own words would be imitated.
+            return ()
+        case messages.AgentSwitchedMessage() | messages.ModelSwitchedMessage():
+            return ()
+        case _:
+            # Some providers take no conversation that begins with an answer.
+            return (LLMMessage("user", (TextPart(EXCLUDED_MESSAGE),)),)
+
+
 def _user_parts(message: UserMessage) -> tuple[Part, ...]:
     parts: list[Part] = [TextPart(message.text)]
     attached = () if message.attached is UNSET else message.attached
@@ -77,7 +118,9 @@ def _user_parts(message: UserMessage) -> tuple[Part, ...]:
 
 def _assistant(message: AssistantMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
     same = message.model.same_model(model)
-    native = same and message.error is UNSET
+    # Native items belong together: without one of them a provider may refuse the others.
+    cut = any(_is_hosted(part) and _is_excluded(part) for part in omission.calls_of(message))
+    native = same and message.error is UNSET and not cut
     inline: list[Part] = []
     results: list[ToolResultPart] = []
     for part in message.content:
@@ -87,6 +130,8 @@ def _assistant(message: AssistantMessage, model: ModelRef) -> tuple[LLMMessage, 
                     inline.append(TextPart(text))
             case messages.ReasoningPart():
                 inline.extend(_reasoning(part, same=same, native=native))
+            case ToolPart() if _is_hosted(part) and _is_excluded(part):
+                pass
             case ToolPart():
                 call, result = _call(part, native=native)
                 inline.append(call)
@@ -115,14 +160,13 @@ def _reasoning(
 
 
 def _call(part: ToolPart, *, native: bool) -> tuple[ToolCallPart, ToolResultPart]:
-    provider = part.provider
-    hosted = provider is not UNSET and provider.executed
+    provider, hosted = part.provider, _is_hosted(part)
     metadata = result_metadata = None
     if native and provider is not UNSET:
         metadata = _given(provider.metadata)
         result_metadata = _given(provider.result_metadata) or metadata
     call = ToolCallPart(part.id, part.name, _input(part), hosted, metadata)
-    result = ToolResultPart(part.id, part.name, _result(part), hosted, result_metadata)
+    result = ToolResultPart(part.id, part.name, result_of(part), hosted, result_metadata)
     return call, result
 
 
@@ -139,18 +183,25 @@ def _input(part: ToolPart) -> JsonObject:
         return {"value": value}
 
 
-def _result(part: ToolPart) -> ToolResult:
-    match part.state:
-        case CompletedState(result=result) if result is not UNSET:
-            return ToolResult("json", result)
-        case CompletedState(content=content, structured=structured):
-            return _success(content, structured)
-        case ErrorState(error=error):
-            return ToolResult("error", error.message)
-        case PendingState() | RunningState():
-            return ToolResult("error", INTERRUPTED)
-        case _:
-            assert_never(part.state)
+def _pruned_marker(part: ToolPart) -> str:
+    """The text that the model is sent in place of a pruned result."""
+    state = part.state
+    paths = state.output_paths if isinstance(state, CompletedState) else ()
+    advice = (
+        f"The whole text is in {paths[-1]}: read the part that you need. If the file is gone, call"
+        " the tool again."
+        if paths
+        else "Call the tool again if you need it."
+    )
+    return f"[The result of this call was removed here to make room. {advice}]"
+
+
+def _is_hosted(part: ToolPart) -> bool:
+    return part.provider is not UNSET and part.provider.executed
+
+
+def _is_excluded(part: ToolPart) -> bool:
+    return part.time.excluded is not UNSET
 
 
 def _success(content: tuple[ToolContent, ...], structured: JsonObject) -> ToolResult:

@@ -91,6 +91,13 @@ def limits_for(family: Dialect, takes: frozenset[str] | None = None) -> MediaLim
     )
 
 
+def is_refused(media_type: str, takes: MediaLimits) -> bool:
+    """Whether media of this type are replaced by their name for such a model."""
+    if media_type.startswith("image/"):
+        return takes.refusal("image") is not None
+    return media_type == "application/pdf" and takes.refusal("pdf") is not None
+
+
 def configured_bounds(entries: Iterable[AttachmentsEntry]) -> ImageBounds:
     """Maximum image size according to `attachments` in the configuration."""
     entry = ImageEntry()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, assert_never
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.llm.message import (
@@ -41,15 +42,27 @@ class ConversationSize(Value, kw_only=True):
     """The provider's count including its newest answer; 0 if there is none."""
     since: int = 0
     """Everything since that count, estimated."""
+    left_out: tuple[tuple[int, int], ...] = ()
+    """What was pruned or excluded: when, and how many tokens, estimated."""
 
     def plus(self, tokens: int) -> "ConversationSize":
-        return ConversationSize(
-            estimated=self.estimated + tokens, reported=self.reported, since=self.since + tokens
-        )
+        return replace(self, estimated=self.estimated + tokens, since=self.since + tokens)
 
-    def counted(self, usage: TokenUsage, *, since: int) -> "ConversationSize":
-        """The size after the provider has counted all but the last `since` tokens."""
-        return ConversationSize(estimated=self.estimated, reported=total_tokens(usage), since=since)
+    def without(self, tokens: int, *, at: int) -> "ConversationSize":
+        """The size when that many tokens were left out at that time."""
+        return replace(self, left_out=(*self.left_out, (at, tokens)))
+
+    def counted(self, usage: TokenUsage, *, since: int, at: int = 0) -> "ConversationSize":
+        """The size after the provider has counted, `at` that time, all but the last `since` tokens.
+
+        What was left out afterwards is part of that count and not of the next request.
+        """
+        reported = total_tokens(usage)
+        gone = sum(tokens for time, tokens in self.left_out if time >= at)
+        if gone > 0:
+            sent = max(self.estimated - since, 0)
+            reported = reported * sent // (sent + gone)
+        return replace(self, reported=reported, since=since)
 
 
 class Demand(Value, kw_only=True):
@@ -84,12 +97,16 @@ def window(limit: ModelLimit, *, buffer_tokens: int, output_tokens: int | None) 
     return usable if limit.input is UNSET or limit.input <= 0 else min(usable, limit.input)
 
 
-def compaction_target(demand: Demand, window_tokens: int) -> int:
-    """Estimated tokens that a conversation may have after a compaction. May be negative."""
-    aimed = window_tokens * limits.COMPACTED_PERCENT_MAX // 100
+def conversation_max(demand: Demand, window_tokens: int) -> int:
+    """Estimated tokens of conversation that fit into a window. May be negative."""
     counted = max(demand.tokens, demand.estimated, 1)
     # If the provider counts more than the estimate, it will do so afterwards too.
-    return aimed * demand.estimated // counted - demand.fixed
+    return window_tokens * demand.estimated // counted - demand.fixed
+
+
+def compaction_target(demand: Demand, window_tokens: int) -> int:
+    """Estimated tokens that a conversation may have after a compaction. May be negative."""
+    return conversation_max(demand, window_tokens * limits.COMPACTED_PERCENT_MAX // 100)
 
 
 def due_compaction_target(demand: Demand, window_tokens: int) -> int | None:
@@ -121,6 +138,18 @@ def estimate_results(messages: Iterable[LLMMessage]) -> int:
     return estimate_messages(message for message in messages if message.role == "tool")
 
 
+def estimate_result(result: ToolResult) -> int:
+    if isinstance(result.value, str):
+        return estimate(result.value)
+    if result.type != "content":
+        return _estimate_json(result.value)
+    items: Iterable[JsonValue] = result.value
+    return sum(
+        _estimate_part(item) if isinstance(item, TextPart | MediaPart) else _estimate_json(item)
+        for item in items
+    )
+
+
 def estimate_system(system: Sequence[str]) -> int:
     return sum(map(estimate, system))
 
@@ -145,21 +174,9 @@ def _estimate_part(part: Part) -> int:
         case ToolCallPart(name=name, input=given):
             return estimate(name) + _estimate_json(given)
         case ToolResultPart(result=result):
-            return _estimate_result(result)
+            return estimate_result(result)
         case _:
             assert_never(part)
-
-
-def _estimate_result(result: ToolResult) -> int:
-    if isinstance(result.value, str):
-        return estimate(result.value)
-    if result.type != "content":
-        return _estimate_json(result.value)
-    items: Iterable[JsonValue] = result.value
-    return sum(
-        _estimate_part(item) if isinstance(item, TextPart | MediaPart) else _estimate_json(item)
-        for item in items
-    )
 
 
 def _estimate_json(value: JsonValue) -> int:

@@ -16,7 +16,7 @@ from perdure.schema import ids
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session import event as events
-from perdure.schema.session.event import AssistantEvent, SessionEvent
+from perdure.schema.session.event import AssistantEvent, ExclusionEvent, SessionEvent
 
 _OriginalOnly = (
     events.SessionCreated
@@ -44,8 +44,9 @@ _Whole = (
     | events.ShellEnded
     | events.Retried
     | events.RevertCommitted
+    | ExclusionEvent
 )
-"""Always copied: depends on no message that may be unfinished at the cut."""
+"""Always copied: depends on no message that may be unfinished at the cut, or has no effect then."""
 _OfMessage = (
     events.PromptAdmitted
     | events.PromptPromoted
@@ -94,6 +95,7 @@ def _finished_messages(log: Iterable[_OfMessage]) -> set[MessageID]:
                 | events.ReasoningEnded()
                 | events.ToolInputEnded()
                 | events.ToolProgressed()
+                | events.ToolPruned()
             ):
                 pass  # They finish nothing and open no call.
             case _:

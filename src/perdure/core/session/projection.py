@@ -10,7 +10,7 @@ from typing import assert_never
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from perdure.core.session import title
+from perdure.core.session import omission, title
 from perdure.core.session.part_list import PartList
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
@@ -68,6 +68,7 @@ LeavesSession = (
     | events.Retried
     | events.CompactionStarted
     | events.CompactionEnded
+    | events.ExclusionEvent
 )
 """`session_after` ignores these: an append of only these need not read the Session's row."""
 
@@ -257,6 +258,8 @@ def _apply_to_parts(parts: PartList, event: PartEvent) -> None:
         case events.ToolInputStarted(call_id=id, name=name):
             time = ToolTime(created=event.timestamp)
             parts.add(ToolPart(id=id, name=name, state=PendingState(input=""), time=time))
+        case events.ToolPruned(call_id=id):
+            parts.change(ToolPart, id, lambda part: omission.prune(part, event))
         case _:
             parts.change(ToolPart, event.call_id, lambda part: _call_after(part, event))
 

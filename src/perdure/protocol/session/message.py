@@ -1,4 +1,7 @@
-"""Message operations: a Session's projected messages, by page or one by one."""
+"""Message operations: a Session's projected messages, by page or one by one.
+
+To exclude a message from what the model is sent is an extension of the published contract.
+"""
 
 from typing import Annotated, Final
 
@@ -13,7 +16,7 @@ from perdure.schema.errors import (
     SessionNotFoundError,
     UnknownError,
 )
-from perdure.schema.ids import SuppliedMessageID
+from perdure.schema.ids import SuppliedMessageID, ToolCallID
 from perdure.schema.query import Order
 from perdure.schema.session.message import SessionMessage
 
@@ -30,6 +33,13 @@ class ListMessages(Payload, frozen=True):
 
 class MessageParams(Payload, frozen=True):
     message_id: SuppliedMessageID
+
+
+class ExcludeMessage(Payload, frozen=True):
+    excluded: bool
+    """Whether the model is not sent it, from the next turn on."""
+    call_id: ToolCallID | None = None
+    """The call whose result is meant; the whole message if omitted."""
 
 
 _GROUP: Final = "messages"
@@ -55,5 +65,16 @@ GET: Final = Endpoint(
     success=Success("data", SessionMessage),
     errors=(*_ON_SESSION, MessageNotFoundError),
 )
+EXCLUDE: Final = Endpoint(
+    operation_id="v2.session.message.exclude",
+    method="PATCH",
+    path="/api/session/{sessionID}/message/{messageID}",
+    group=_GROUP,
+    scope="session",
+    params=MessageParams,
+    body=ExcludeMessage,
+    success=Success("data", SessionMessage),
+    errors=(*_ON_SESSION, MessageNotFoundError),
+)
 
-ENDPOINTS: Final = (LIST, GET)
+ENDPOINTS: Final = (LIST, GET, EXCLUDE)

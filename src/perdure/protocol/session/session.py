@@ -26,6 +26,7 @@ from perdure.schema.ids import (
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.query import Order
+from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.prompt import Delivery, PromptInput
@@ -195,6 +196,17 @@ COMPACT: Final = Endpoint(
     success=Success("no_content"),
     errors=(*_ON_SESSION, ServiceUnavailableError),
 )
+COMPACT_WITH_REPORT: Final = Endpoint(
+    operation_id="v2.session.compaction",
+    method="POST",
+    path="/api/session/{sessionID}/compaction",
+    group=_GROUP,
+    scope="session",
+    body=CompactSession,
+    body_optional=True,
+    success=Success("data", CompactionReport),
+    errors=(*_ON_SESSION, ServiceUnavailableError),
+)
 WAIT: Final = Endpoint(
     operation_id="v2.session.wait",
     method="POST",
@@ -254,6 +266,7 @@ ENDPOINTS: Final = (
     PROMPT,
     INTERRUPT,
     COMPACT,
+    COMPACT_WITH_REPORT,
     WAIT,
     CONTEXT,
     PROVIDER_CONTEXT,

@@ -27,7 +27,7 @@ from perdure.runtime.background.jobs import Jobs
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
 from perdure.runtime.compaction.compactor import Compactor
-from perdure.runtime.compaction.context_window import ContextWindow
+from perdure.runtime.compaction.context_window import ContextWindow, LearnedLimits
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.drain import SessionDrain
 from perdure.runtime.drain.request_preview import RequestPreviews
@@ -115,8 +115,9 @@ class Engine:
         self.ownership = SessionOwnership(services)
         self.compactor = Compactor(services, self.ownership)
         self.crash_recovery = CrashRecovery(services, marks)
-        self.request_previews = RequestPreviews(services)
-        self.drain = self._build_drain(services, marks)
+        learned = LearnedLimits()
+        self.request_previews = RequestPreviews(services, learned)
+        self.drain = self._build_drain(services, marks, learned)
 
     async def deliver_replies(self) -> None:
         """Deliver replies that the user gave through another process to the runs of this one."""
@@ -157,10 +158,12 @@ class Engine:
             closing=lambda: coordinator.closing,
         )
 
-    def _build_drain(self, services: RunServices, marks: RequestMarks) -> SessionDrain:
+    def _build_drain(
+        self, services: RunServices, marks: RequestMarks, learned: LearnedLimits
+    ) -> SessionDrain:
         turns = TurnServices(
             run=services,
-            context_window=ContextWindow(self.compactor),
+            context_window=ContextWindow(self.compactor, learned),
             marks=marks,
             retries=Retries(services),
             histories=self.ownership.histories,

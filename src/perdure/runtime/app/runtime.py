@@ -205,9 +205,8 @@ async def compose(
 def _build_runtime(
     settings: RuntimeSettings, platform: Platform, requests: PendingRequests, database_path: str
 ) -> Runtime:
-    database, processes, clock = platform.database, platform.processes, platform.clock
-    pieces = platform.piece_events_max
-    store = EventStore(database, platform.ids, processes, piece_events_max=pieces)
+    database, clock = platform.database, platform.clock
+    store = _build_store(platform)
     hub = LiveHub(platform.ids)
     store.listen(hub.publish_stored, live=True)
     followers = EventFollowers(store)
@@ -262,6 +261,15 @@ def _build_runtime(
         clock=clock,
         ids=platform.ids,
         database_path=database_path,
+    )
+
+
+def _build_store(platform: Platform) -> EventStore:
+    return EventStore(
+        platform.database,
+        platform.ids,
+        platform.processes,
+        piece_events_max=platform.piece_events_max,
     )
 
 

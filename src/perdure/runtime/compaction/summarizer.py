@@ -13,7 +13,8 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.compaction import summary_input, summary_request
-from perdure.core.compaction.plan import CompactionFailed, CompactionPlan
+from perdure.core.compaction.outcome import CompactionFailed
+from perdure.core.compaction.plan import CompactionPlan
 from perdure.core.compaction.summary_request import SummaryInstructions
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage

@@ -19,10 +19,10 @@ from perdure.core.session.repeated_calls import RepeatedCallGuard
 from perdure.core.session.turn_recorder import TurnRecorder
 from perdure.location.location import Location
 from perdure.ports import Transaction
+from perdure.runtime.drain.cut_step import CutStep, LostCall
 from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.files.step_journal import display_path, resolve_root
 from perdure.runtime.turn import tool_runs
-from perdure.runtime.turn.cut_step import CutStep, LostCall
 from perdure.runtime.turn.turn_end import TurnEnd
 from perdure.schema import codec
 from perdure.schema.ids import Seq, SessionID, ToolCallID

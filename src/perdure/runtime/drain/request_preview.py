@@ -21,6 +21,7 @@ from perdure.llm.message import LLMMessage, split_segments
 from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
+from perdure.runtime.compaction.context_window import LearnedLimits
 from perdure.runtime.turn import boundary as boundaries
 from perdure.runtime.turn import history_cache, model_choice, request, turn_input
 from perdure.runtime.turn.boundary import Boundary, ContextBlockedError
@@ -46,7 +47,8 @@ class _Found(Value):
 
 
 class RequestPreviews:
-    def __init__(self, services: RunServices) -> None:
+    def __init__(self, services: RunServices, learned: LearnedLimits) -> None:
+        self._learned = learned
         self._store = services.store
         self._locations = services.locations
         self._clock = services.clock
@@ -95,10 +97,22 @@ class RequestPreviews:
         history = await RequestMedia().within(history, chosen.model.media)
         offered = request.offered(boundary, chosen.agent, location)
         built = request.build(boundary, chosen, history, offered)
+        demand = context_window.demand(built, history, offered)
         return {
             "request": preview.preview_request(built, agent=chosen.agent.id),
-            "window": _window(context_window.demand(built, history, offered), chosen, location),
+            "window": self._window(demand, boundary.session.id, chosen, location),
         }
+
+    def _window(
+        self, demand: Demand, session_id: SessionID, chosen: ChosenModel, location: Location
+    ) -> WindowInfo:
+        request_max = self._learned.window(session_id, chosen, location)
+        return WindowInfo(
+            tokens=demand.tokens,
+            compacts=self._learned.due(demand, session_id, chosen, location),
+            context=chosen.model.limit.context or UNSET,
+            request_max=request_max or UNSET,
+        )
 
     async def _history(self, boundary: Boundary, model: ModelRef) -> History:
         """Session History as it would be then. The one that runs keep is left alone."""
@@ -117,16 +131,6 @@ class RequestPreviews:
             lowered.extend(said)
         media = MediaSent(there=message_media.has_media(lowered))
         return History(split_segments(tuple(lowered)), EncodedHistory(), size, media)
-
-
-def _window(demand: Demand, chosen: ChosenModel, location: Location) -> WindowInfo:
-    request_max = context_window.window(chosen, location)
-    return WindowInfo(
-        tokens=demand.tokens,
-        compacts=context_window.due(demand, chosen, location) is not None,
-        context=chosen.model.limit.context or UNSET,
-        request_max=request_max or UNSET,
-    )
 
 
 async def _look(tx: Transaction, session_id: SessionID) -> _Found:

@@ -11,6 +11,7 @@ import asyncio
 
 from msgspec import UNSET, UnsetType, field
 
+from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
 from perdure.core.request.token_budget import Demand
@@ -24,7 +25,7 @@ from perdure.llm.request import LLMRequest
 from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
-from perdure.runtime.compaction.context_window import STILL_TOO_LARGE, ContextWindow
+from perdure.runtime.compaction.context_window import ContextWindow
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import boundary as boundaries
@@ -143,26 +144,42 @@ class Turn:
         services, session, location = self._services, self._session, self._location
         services.marks.take_charge(session.id)
         prepared = await self._build(boundary, chosen)
-        window = services.context_window
-        if await window.ensure_fits(session, location, chosen, demand=prepared.demand):
+        made = await services.context_window.ensure_fits(
+            session, location, chosen, demand=prepared.demand
+        )
+        if isinstance(made, NothingToCompact):
+            return await self._fail(boundary, made.reason, chosen.model.ref)
+        if made is not None:
             boundary, prepared = await self._build_again(boundary, chosen)
         end = await self._stream(boundary, chosen, prepared)
         if end.overflow is not None:
             await services.marks.mark_refused(session.id, boundary.step)
-            if await window.shrink_after_overflow(
-                session, location, chosen, demand=prepared.demand
-            ):
-                boundary, prepared = await self._build_again(boundary, chosen)
-                end = await self._stream(boundary, chosen, prepared)
+            boundary, end = await self._after_overflow(boundary, chosen, prepared, end.overflow)
             if end.overflow is not None:
-                reason = f"{STILL_TOO_LARGE} {end.overflow}"
-                return await self._fail(boundary, reason, chosen.model.ref)
+                return await self._fail(boundary, end.overflow, chosen.model.ref)
         if end.answered and self._state.untitled:
             self._state.untitled = False
             services.titles.begin(session.id, chosen.model.ref)
         if end.failed is not None:
             return await self._retry_or_fail(boundary, chosen, end.failed)
         return end
+
+    async def _after_overflow(
+        self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared, refusal: str
+    ) -> tuple[Boundary, TurnEnd]:
+        """Compact and send again. A turn that ends with an overflow once more says what to do."""
+        window, session, location = self._services.context_window, self._session, self._location
+        made = await window.shrink_after_overflow(
+            session, location, chosen, demand=prepared.demand, refusal=refusal
+        )
+        if isinstance(made, NothingToCompact):
+            return boundary, TurnEnd(step=boundary.step, overflow=f"{made.reason} {refusal}")
+        boundary, prepared = await self._build_again(boundary, chosen)
+        end = await self._stream(boundary, chosen, prepared)
+        if end.overflow is None:
+            return boundary, end
+        reason = window.explain_refusal(session, location, chosen, demand=prepared.demand)
+        return boundary, TurnEnd(step=boundary.step, overflow=f"{reason} {end.overflow}")
 
     async def _build(self, boundary: Boundary, chosen: ChosenModel) -> _Prepared:
         """The request of the turn, from the history that the boundary has just completed."""

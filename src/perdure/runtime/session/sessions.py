@@ -5,10 +5,11 @@ runtime.drain runs them.
 """
 
 from functools import partial
+from typing import assert_never
 
 from msgspec import UNSET
 
-from perdure.core.compaction.plan import CompactionFailed
+from perdure.core.compaction.outcome import Compacted, CompactionFailed, NothingToCompact
 from perdure.core.session import inbox, projection, title
 from perdure.ports import Clock, IdSource
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
@@ -25,6 +26,7 @@ from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
+from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.event import AgentSwitched, ModelSwitched, SessionCreated
 from perdure.schema.session.prompt import Delivery, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
@@ -188,7 +190,7 @@ class Sessions(SessionQueries):
         await self.require_location(session_id)
         await tree.interrupt_tree(self._store, self._runs, session_id)
 
-    async def compact(self, session_id: SessionID, *, instruction: str = "") -> None:
+    async def compact(self, session_id: SessionID, *, instruction: str = "") -> CompactionReport:
         """Compact once nothing else runs. A failure changes nothing."""
         await self.require_location(session_id)
         compact = partial(self._engine().compactor.compact, instruction=instruction)
@@ -196,8 +198,23 @@ class Sessions(SessionQueries):
             outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:
             outcome = CompactionFailed("Compaction was interrupted")
-        if isinstance(outcome, CompactionFailed):
-            raise ServiceUnavailableError(outcome.reason, service="session.compact")
+        match outcome:
+            case CompactionFailed(reason=reason):
+                raise ServiceUnavailableError(reason, service="session.compact")
+            case NothingToCompact(reason=reason, tokens=tokens):
+                return CompactionReport(
+                    outcome="nothing", tokens_before=tokens, tokens_after=tokens, reason=reason
+                )
+            case Compacted():
+                return CompactionReport(
+                    outcome=outcome.by,
+                    tokens_before=outcome.tokens_before,
+                    tokens_after=outcome.tokens_after,
+                    results=outcome.results or UNSET,
+                    reason=outcome.note or UNSET,
+                )
+            case _:
+                assert_never(outcome)
 
     async def wait(self, session_id: SessionID) -> None:
         """Wait until the Session is idle in every process."""

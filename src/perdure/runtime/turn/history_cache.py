@@ -2,8 +2,8 @@
 
 A turn reads only the messages committed since the last one; the rest is kept as runs whose bytes
 never change. Bounded by bytes over all Sessions, least recently used first; a cold Session is
-rebuilt from its rows. Kept history is dropped whenever its cut, its model or its lease changes, or
-a revert took the end of it away.
+rebuilt from its rows. Kept history is dropped whenever its cut, its model or its lease changes,
+a revert took the end of it away, or something in it was pruned, excluded or restored.
 """
 
 from collections import OrderedDict
@@ -14,15 +14,17 @@ from perdure.core import limits
 from perdure.core.request import history_to_llm, message_media, token_budget
 from perdure.core.request.media_limits import MediaLimits
 from perdure.core.request.token_budget import ConversationSize
+from perdure.core.session import omission
 from perdure.core.session.history import Cut
 from perdure.llm.encoded_history import EncodedHistory
 from perdure.llm.message import LLMMessage, Segment, split_segments
 from perdure.ports import Transaction
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.models.model import ModelRef
+from perdure.schema.session.event import MessageExcluded, MessageRestored, ToolPruned
 from perdure.schema.session.message import AssistantMessage, SessionMessage
 from perdure.schema.value import State, Value
-from perdure.store.log.event_store import NO_EVENTS
+from perdure.store.log.event_store import NO_EVENTS, has_event_since
 from perdure.store.tables import message_table
 from perdure.store.tables.message_table import MessageRow
 
@@ -101,13 +103,17 @@ class HistoryCache:
 async def _load_fresh(
     tx: Transaction, session_id: SessionID, kept: _Kept
 ) -> list[MessageRow] | None:
-    """The messages since the last one that is kept; None if a revert took that one away.
+    """The messages since the last one that is kept; None if what is kept has changed.
 
     A revert takes messages from the end, and no sequence is given twice: where the last message
-    is, all before it are. Whichever process committed the revert, the rows tell.
+    is, all before it are. Whichever process committed a change, the store tells.
     """
     if kept.last == NO_EVENTS:
         return await message_table.list_after(tx, session_id, NO_EVENTS)
+    if await has_event_since(
+        tx, session_id, kept.last, ToolPruned, MessageExcluded, MessageRestored
+    ):
+        return None
     return await message_table.list_following(tx, session_id, kept.last)
 
 
@@ -138,12 +144,21 @@ def measured(
     model: ModelRef,
 ) -> ConversationSize:
     """The size of a conversation with one message more, for that model."""
-    grown = before.plus(token_budget.estimate_messages(lowered))
+    sent = token_budget.estimate_messages(lowered)
+    grown = before.plus(sent)
     if (
-        not isinstance(message, AssistantMessage)
-        or message.tokens is UNSET
-        or not message.model.same_model(model)
-        or token_budget.total_tokens(message.tokens) == 0
+        isinstance(message, AssistantMessage)
+        and message.tokens is not UNSET
+        and message.model.same_model(model)
+        and token_budget.total_tokens(message.tokens) > 0
     ):
+        grown = grown.counted(
+            message.tokens,
+            since=token_budget.estimate_results(lowered),
+            at=message.time.completed or message.time.created,
+        )
+    omitted_at = omission.omitted_at(message)
+    if omitted_at is None:
         return grown
-    return grown.counted(message.tokens, since=token_budget.estimate_results(lowered))
+    whole = history_to_llm.lower(omission.whole(message), model)
+    return grown.without(token_budget.estimate_messages(whole) - sent, at=omitted_at)

@@ -40,7 +40,10 @@ class RequestMedia:
         runs, gone = replaced(history.runs, [await self._fit(part, takes) for part in parts], takes)
         if history.media.changed(takes, gone):
             history.kept.clear()
-        return replace(history, runs=runs)
+        sent = [part for run in runs for part in message_media.media_of(run.messages)]
+        unsent = (len(parts) - len(sent)) * limits.MEDIA_TOKENS
+        estimated = max(0, history.tokens.estimated - unsent)
+        return replace(history, runs=runs, tokens=replace(history.tokens, estimated=estimated))
 
     async def _fit(self, part: MediaPart, takes: MediaLimits) -> MediaPart | TextPart:
         key = (part.data, takes)

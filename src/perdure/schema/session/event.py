@@ -259,6 +259,13 @@ class ToolFailed(ToolFact):
     result: JsonValue | UnsetType = UNSET
 
 
+class ToolPruned(ToolFact):
+    """A compaction replaced a settled result in what the model is sent. History keeps it."""
+
+    path: str | UnsetType = UNSET
+    """The file with the whole text; unset if there is none."""
+
+
 class TodosUpdated(ToolFact):
     """The whole todo list that this call wrote. Commits with the call's success."""
 
@@ -303,6 +310,21 @@ class CompactionEnded(Fact):
     """Open todos."""
 
 
+class MessageExcluded(Fact):
+    """The user excluded a message, or one result in it, from what the model is sent."""
+
+    message_id: MessageID
+    call_id: ToolCallID | UnsetType = UNSET
+    """The call whose result is excluded; unset for the whole message."""
+
+
+class MessageRestored(Fact):
+    """The user took an exclusion back."""
+
+    message_id: MessageID
+    call_id: ToolCallID | UnsetType = UNSET
+
+
 class RevertStaged(Fact):
     revert: RevertState
 
@@ -316,7 +338,13 @@ class RevertCommitted(Fact):
 
 
 ToolEvent = (
-    ToolInputStarted | ToolInputEnded | ToolCalled | ToolProgressed | ToolSucceeded | ToolFailed
+    ToolInputStarted
+    | ToolInputEnded
+    | ToolCalled
+    | ToolProgressed
+    | ToolSucceeded
+    | ToolFailed
+    | ToolPruned
 )
 PartEvent = TextStarted | TextEnded | ReasoningStarted | ReasoningEnded | ToolEvent
 """Adds or changes one part of an assistant message."""
@@ -333,6 +361,7 @@ MessageEvent = (
     | CompactionEnded
 )
 """Creates a message."""
+ExclusionEvent = MessageExcluded | MessageRestored
 SessionEvent = (
     SessionCreated
     | AgentSwitched
@@ -360,6 +389,7 @@ SessionEvent = (
     | Retried
     | CompactionStarted
     | CompactionEnded
+    | ExclusionEvent
     | RevertStaged
     | RevertCleared
     | RevertCommitted

@@ -22,11 +22,15 @@ from perdure.schema.session.tool import (
 
 class Created(Record):
     created: int
+    excluded: int | UnsetType = UNSET
+    """Since when the model is not sent the message."""
 
 
 class Span(Record):
     created: int
     completed: int | UnsetType = UNSET
+    excluded: int | UnsetType = UNSET
+    """Since when the model is not sent the message."""
 
 
 class ToolTime(Record):
@@ -34,6 +38,9 @@ class ToolTime(Record):
     ran: int | UnsetType = UNSET
     completed: int | UnsetType = UNSET
     pruned: int | UnsetType = UNSET
+    """Since when a compaction has the model sent a marker in place of the result."""
+    excluded: int | UnsetType = UNSET
+    """Since when the user has the model sent a marker in place of the result."""
 
 
 class TextPart(Record, tag_field="type", tag="text"):

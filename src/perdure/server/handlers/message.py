@@ -1,12 +1,14 @@
-"""The messages of a Session: a page of them, or one."""
+"""The messages of a Session: a page of them, or one, and which of them the model is sent."""
 
 from typing import Final
+
+from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.protocol import cursor
 from perdure.protocol.cursor import MessageCursor
 from perdure.protocol.session import message
-from perdure.protocol.session.message import ListMessages
+from perdure.protocol.session.message import ExcludeMessage, ListMessages
 from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import MessageID
 from perdure.schema.query import Direction, MessageAnchor, MessageRow, Order
@@ -43,6 +45,18 @@ async def get(call: Call[None, None]) -> Encoded[SessionMessage]:
     return Encoded(data if live is None else live.show(message_id, data))
 
 
+async def exclude(call: Call[None, ExcludeMessage]) -> Encoded[SessionMessage]:
+    body = call.body
+    return Encoded(
+        await call.runtime.changes.exclude(
+            call.session_id,
+            MessageID(call.params["messageID"]),
+            excluded=body.excluded,
+            call_id=UNSET if body.call_id is None else body.call_id,
+        )
+    )
+
+
 def _position(call: Call[ListMessages, None]) -> tuple[Order, int, MessageAnchor | None]:
     query = call.query
     if not query.cursor:
@@ -58,4 +72,5 @@ def _position(call: Call[ListMessages, None]) -> tuple[Order, int, MessageAnchor
 HANDLERS: Final[Handlers] = {
     message.LIST.operation_id: list_messages,
     message.GET.operation_id: get,
+    message.EXCLUDE.operation_id: exclude,
 }

@@ -3,6 +3,7 @@
 The defaults and cursors of the wire are decided here; the runtime decides everything else.
 """
 
+import json
 from typing import Final
 
 from msgspec import UNSET
@@ -24,9 +25,11 @@ from perdure.protocol.session.session import (
     SwitchModel,
 )
 from perdure.protocol.session.usage import SetBudget
+from perdure.schema import codec
 from perdure.schema.errors import InvalidCursorError
 from perdure.schema.ids import SessionID
 from perdure.schema.query import Direction, SessionAnchor, SessionQuery, SessionRow
+from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.receipt import AdmittedPrompt
@@ -43,9 +46,11 @@ from perdure.server.results import (
     Encoded,
     EncodedHistory,
     EncodedPage,
+    NoContent,
     join_array,
 )
 
+COMPACTION_HEADER: Final = b"perdure-compaction"
 BEFORE_ALL: Final = -1
 _SEQ_DIGITS_MAX: Final = 15
 
@@ -111,9 +116,17 @@ async def interrupt(call: Call[None, None]) -> None:
     await call.runtime.sessions.interrupt(call.session_id)
 
 
-async def compact(call: Call[None, CompactSession]) -> None:
+async def compact(call: Call[None, CompactSession]) -> NoContent:
+    """The published answer has no body, so the report is a header."""
+    report = await compact_with_report(call)
+    # Headers are ASCII; a reason may quote a provider in any language.
+    text = json.dumps(codec.decode_any(codec.encode(report)))
+    return NoContent(((COMPACTION_HEADER, text.encode()),))
+
+
+async def compact_with_report(call: Call[None, CompactSession]) -> CompactionReport:
     instruction = call.body.instruction or ""
-    await call.runtime.sessions.compact(call.session_id, instruction=instruction)
+    return await call.runtime.sessions.compact(call.session_id, instruction=instruction)
 
 
 async def wait(call: Call[None, None]) -> None:
@@ -254,6 +267,7 @@ HANDLERS: Final[Handlers] = {
     session.PROMPT.operation_id: prompt,
     session.INTERRUPT.operation_id: interrupt,
     session.COMPACT.operation_id: compact,
+    session.COMPACT_WITH_REPORT.operation_id: compact_with_report,
     session.WAIT.operation_id: wait,
     session.CONTEXT.operation_id: context,
     session.PROVIDER_CONTEXT.operation_id: provider_context,

@@ -6,20 +6,19 @@ one is rolled back. A future resolves only after the commit: resolved means dura
 COMMIT is never retried; its callers get the error. The connection stays open: in WAL mode the next
 commit rewrites and syncs everything after the last good one.
 
-Jobs are coroutines over an async Transaction that never suspends here, so `_drive` can run them to
+Jobs are coroutines over an async Transaction that never suspends here, so `drive` can run them to
 completion. On a server database they would suspend.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 import apsw
 
 from perdure.core import limits
 from perdure.ports import DatabaseError, Row, SqlValue, Transaction
-from perdure.schema.value import State
 from perdure.store.database import sqlite_connection
 from perdure.store.database.committer import (
     Committer,
@@ -29,10 +28,17 @@ from perdure.store.database.committer import (
     catch_failure,
 )
 from perdure.store.database.database_file import DatabaseFile
+from perdure.store.database.jobs import (
+    Outcome,
+    QueuedJob,
+    SettledFuture,
+    drive,
+    fail,
+    notify_listener,
+)
 from perdure.store.database.sqlite_connection import Connection
 
 T = TypeVar("T")
-Job = Callable[[Transaction], Awaitable[Any]]
 
 _VERSION: Final = "PRAGMA data_version"
 _ROLLED_BACK: Final = "the transaction was rolled back by the database"
@@ -64,21 +70,6 @@ class _ReadTransaction(SqliteTransaction):
         raise DatabaseError(f"a read must not write: {sql}")
 
 
-class _SettledFuture(asyncio.Future[T]):
-    """The outcome of an accepted job. Cancelling the task that awaits it takes effect then."""
-
-    def cancel(self, msg: Any | None = None) -> bool:
-        return False
-
-
-class _QueuedJob(State):
-    job: Job
-    future: asyncio.Future[Any]
-    committed: Callable[[Any], None] | None
-    result: Any = None
-    error: BaseException | None = None
-
-
 class SqliteDatabase:
     """A database file; use as an async context manager.
 
@@ -101,7 +92,7 @@ class SqliteDatabase:
         self._writing = SqliteTransaction(self._writer, path)
         self._reading = _ReadTransaction(self._reader, path)
         self._reading_writer = _ReadTransaction(self._writer, path)
-        self._waiting: list[_QueuedJob] = []
+        self._waiting: list[QueuedJob] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -132,8 +123,8 @@ class SqliteDatabase:
         if self._closed:
             raise DatabaseError(f"{self._path} is closed")
         loop = asyncio.get_running_loop()
-        future = _SettledFuture[T](loop=loop)
-        self._waiting.append(_QueuedJob(job, future, committed))
+        future = SettledFuture[T](loop=loop)
+        self._waiting.append(QueuedJob(job, future, committed))
         if self._idle.is_set():
             self._idle.clear()
             loop.call_soon(self._begin)
@@ -147,7 +138,7 @@ class SqliteDatabase:
 
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
-            return _drive(job(self._reading))
+            return drive(job(self._reading))
         if self._idle.is_set():
             # The writer has the pages it wrote in its cache; the reader would fetch them again.
             return self._read(self._writer, self._reading_writer, job)
@@ -161,7 +152,7 @@ class SqliteDatabase:
             connection.set_busy_timeout(sqlite_connection.BUSY_MILLIS)
             connection.execute("BEGIN")
             try:
-                return _drive(job(tx))
+                return drive(job(tx))
             finally:
                 # SQLite has already ended the transaction when the disk failed.
                 if connection.in_transaction:
@@ -180,7 +171,7 @@ class SqliteDatabase:
         while not self._idle.is_set():
             await self._idle.wait()
         self._idle.clear()
-        done = _SettledFuture[Failure | None](loop=asyncio.get_running_loop())
+        done = SettledFuture[Failure | None](loop=asyncio.get_running_loop())
         self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), done.set_result)
         try:
             return await done is None
@@ -262,9 +253,9 @@ class SqliteDatabase:
         """Fail the jobs behind the one that could not begin: none waits longer than that one."""
         waiting, self._waiting = self._waiting, []
         for queued in waiting:
-            _fail(queued.future, failure, self._path)
+            fail(queued.future, failure, self._path)
 
-    def _run(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
+    def _run(self, batch: list[QueuedJob], failure: Failure | None) -> None:
         failure = failure or catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
@@ -277,7 +268,7 @@ class SqliteDatabase:
                 return
         self._try_commit(batch)
 
-    def _start_over(self, batch: list[_QueuedJob]) -> None:
+    def _start_over(self, batch: list[QueuedJob]) -> None:
         """After a failure, run each job again behind a savepoint.
 
         The failed job's caller gets its error after the commit: the cause may be another job of
@@ -290,7 +281,7 @@ class SqliteDatabase:
             queued.result = queued.error = None
         self._lock(partial(self._run_with_savepoints, batch))
 
-    def _run_with_savepoints(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
+    def _run_with_savepoints(self, batch: list[QueuedJob], failure: Failure | None) -> None:
         failure = failure or catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
@@ -307,19 +298,19 @@ class SqliteDatabase:
         else:
             self._try_commit(batch)
 
-    def _try_commit(self, batch: list[_QueuedJob]) -> None:
+    def _try_commit(self, batch: list[QueuedJob]) -> None:
         self._run_off_loop(
             self._commit,
             lambda error: self._settle(batch, error),
             unless=self._commit_timer.is_quick,
         )
 
-    def _run_one(self, queued: _QueuedJob) -> None:
-        with _Outcome() as outcome:
-            queued.result = _drive(queued.job(self._writing))
+    def _run_one(self, queued: QueuedJob) -> None:
+        with Outcome() as outcome:
+            queued.result = drive(queued.job(self._writing))
         queued.error = outcome.error
 
-    def _run_in_savepoint(self, queued: _QueuedJob) -> None:
+    def _run_in_savepoint(self, queued: QueuedJob) -> None:
         if not self._writer.in_transaction:
             # SQLite rolled back the shared transaction (disk full). No job may run without one.
             queued.error = DatabaseError(_ROLLED_BACK)
@@ -346,7 +337,7 @@ class SqliteDatabase:
         if self._file is not None:
             self._file.check_commit()
 
-    def _settle(self, batch: list[_QueuedJob], failure: Failure | None) -> None:
+    def _settle(self, batch: list[QueuedJob], failure: Failure | None) -> None:
         if failure is not None:
             self._rollback()
             for queued in batch:
@@ -354,12 +345,12 @@ class SqliteDatabase:
                 queued.error = queued.error or failure
         self._resolve(batch)
 
-    def _resolve(self, batch: list[_QueuedJob]) -> None:
+    def _resolve(self, batch: list[QueuedJob]) -> None:
         for queued in batch:
             if queued.error is not None:
-                _fail(queued.future, queued.error, self._path)
+                fail(queued.future, queued.error, self._path)
                 continue
-            _notify_listener(queued)
+            notify_listener(queued)
             if not queued.future.done():
                 queued.future.set_result(queued.result)
         self._continue()
@@ -381,50 +372,3 @@ class SqliteDatabase:
             self._committer.submit(work, then)
         else:
             then(catch_failure(work))
-
-
-class _Outcome:
-    """Catches whatever a job raises, to pass it to the caller that awaits the job."""
-
-    error: BaseException | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        self.error = error
-        return True
-
-
-def _notify_listener(queued: _QueuedJob) -> None:
-    if queued.committed is None:
-        return
-    with _Outcome() as outcome:
-        queued.committed(queued.result)
-    if outcome.error is not None:
-        # A listener's defect is reported. It does not undo or delay any commit.
-        context = {"message": "a commit listener failed", "exception": outcome.error}
-        asyncio.get_running_loop().call_exception_handler(context)
-
-
-def _drive(job: Awaitable[T]) -> T:
-    """Run a coroutine that never suspends to completion."""
-    step = job.__await__()
-    try:
-        next(step)
-    except StopIteration as done:
-        return done.value
-    raise AssertionError("a database job may await nothing but its own transaction")
-
-
-def _fail(future: asyncio.Future[Any], error: BaseException, path: str) -> None:
-    if future.done():
-        return
-    if isinstance(error, apsw.Error):
-        translated = sqlite_connection.translate_error(error, path)
-        translated.__cause__ = error
-        future.set_exception(translated)
-    else:
-        future.set_exception(error)
-    # Mark it as retrieved: a caller that was cancelled meanwhile never reads it.
-    future.exception()

@@ -10,12 +10,17 @@ from typing import Final, assert_never
 
 from msgspec import UNSET
 
-from perdure.core.session import projection
+from perdure.core.session import omission, projection
 from perdure.ports import Database, Transaction, UniqueViolationError
 from perdure.schema.errors import DamagedRowError, PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session import event as events
-from perdure.schema.session.event import AssistantEvent, MessageEvent, SessionEvent
+from perdure.schema.session.event import (
+    AssistantEvent,
+    ExclusionEvent,
+    MessageEvent,
+    SessionEvent,
+)
 from perdure.schema.session.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.store.tables import (
@@ -59,6 +64,7 @@ _RowEvent = (
     | events.Moved
     | events.RevertCommitted
     | events.RevertCleared
+    | ExclusionEvent
 )
 """Changes rows besides the Session's own, and creates no message."""
 
@@ -204,6 +210,8 @@ class _Fold:
                 await self._write_todos(seq, event)
             case events.Moved():
                 await self._leave_location()
+            case events.MessageExcluded() | events.MessageRestored():
+                await self._apply_exclusion(event)
             case events.RevertCommitted() | events.RevertCleared():
                 await self._end_revert(event)
             case _:
@@ -250,6 +258,12 @@ class _Fold:
             newest = None if row is None else self._messages.get(row.id) or row.message()
         if isinstance(newest, AssistantMessage) and newest.time.completed is UNSET:
             self._change(projection.close_superseded(newest, event))
+
+    async def _apply_exclusion(self, event: ExclusionEvent) -> None:
+        # A revert may have removed the message, and a fork may have left it out.
+        message = await self._message(event.message_id)
+        if message is not None:
+            self._change(omission.after_exclusion(message, event))
 
     async def _end_shell(self, seq: Seq, event: events.ShellEnded) -> None:
         created = self._created_last(lambda message: _is_shell(message, event.call_id))

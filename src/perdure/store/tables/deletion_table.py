@@ -12,7 +12,7 @@ from typing import Final
 from perdure.ports import Transaction
 from perdure.schema import manifest
 from perdure.schema.ids import SessionID
-from perdure.schema.session.event import Deleted, ToolSucceeded
+from perdure.schema.session.event import Deleted, ToolPruned, ToolSucceeded
 from perdure.store.tables import row_checks
 
 _ROWS: Final = """
@@ -22,7 +22,9 @@ _ROWS: Final = """
 _MESSAGES: Final = _ROWS.format(table="session_message", condition="")
 _EVENTS: Final = _ROWS.format(table="event", condition="AND type <> :last")
 _LAST: Final = manifest.BY_SHAPE[Deleted].stored
-_CALL: Final = manifest.BY_SHAPE[ToolSucceeded].stored
+_WITH_PATHS: Final = frozenset(
+    manifest.BY_SHAPE[shape].stored for shape in (ToolSucceeded, ToolPruned)
+)
 _FEW: Final = (
     "event_owner",
     "todo",
@@ -68,10 +70,12 @@ async def list_output_paths(
     )
     found: list[str] = []
     for seq, stored, data in rows:
-        if stored == _CALL and isinstance(seq, int):
+        if stored in _WITH_PATHS and isinstance(seq, int):
             event = row_checks.decode_event(stored, data, session_id, seq=seq)
             if isinstance(event, ToolSucceeded) and event.output_paths:
                 found += event.output_paths
+            elif isinstance(event, ToolPruned) and event.path:
+                found.append(event.path)
     return tuple(found)
 
 

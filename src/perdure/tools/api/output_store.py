@@ -51,6 +51,11 @@ class ToolOutputStore:
             return None
         return path
 
+    async def holds(self, path: str) -> bool:
+        """Whether there is still a file at this path."""
+        (found,) = await self._filesystem.are_files([path])
+        return found
+
     async def reserve(self) -> str:
         """A path that another component writes a managed file to; raises OSError."""
         await self._filesystem.make_directories(self._directory)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from perdure.core.session import projection
+from perdure.core.session import omission, projection
 from perdure.ports import Row
 from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq
@@ -76,6 +76,7 @@ class Folded:
                 self._revert(id)
             case _:
                 self._to_assistant(event)
+                self._exclude(event)
 
     def _change_inbox(
         self,
@@ -105,6 +106,12 @@ class Folded:
         if isinstance(message, AssistantMessage):
             changed = projection.assistant_after(message, event)
             self.messages[event.assistant_message_id] = (seq, changed)
+
+    def _exclude(self, event: SessionEvent) -> None:
+        if isinstance(event, events.ExclusionEvent) and event.message_id in self.messages:
+            seq, message = self.messages[event.message_id]
+            changed = omission.after_exclusion(message, event)
+            self.messages[event.message_id] = (seq, changed)
 
     def _admit(self, seq: int, event: events.PromptAdmitted | events.PromptPromoted) -> None:
         self.places[event.message_id] = seq

@@ -158,6 +158,46 @@ def changed(facts: Facts) -> list[SessionEvent]:
     ]
 
 
+def left_out(facts: Facts) -> list[SessionEvent]:
+    """Pruned, excluded and restored: a result, messages of every kind, and what is not there."""
+
+    def excluded(message_id: str, **call: str) -> SessionEvent:
+        return facts.stamped(events.MessageExcluded, message_id=message_id, **call)
+
+    def pruned(message_id: str, call_id: str, **path: str) -> SessionEvent:
+        return facts.stamped(
+            events.ToolPruned, assistant_message_id=message_id, call_id=call_id, **path
+        )
+
+    return [
+        facts.admitted("msg_1", "one", "queue"),
+        facts.promoted("msg_1", "one"),
+        facts.step("msg_2"),
+        *(event for call in "abc" for event in (facts.input_started("msg_2", call),)),
+        facts.called("msg_2", "a"),
+        # A call that is not settled has no result to prune.
+        pruned("msg_2", "a", path="/early"),
+        facts.succeeded("msg_2", "a"),
+        facts.called("msg_2", "b"),
+        facts.tool_failed("msg_2", "b"),
+        pruned("msg_2", "a", path="/a"),
+        pruned("msg_2", "b"),
+        pruned("msg_2", "unknown", path="/x"),
+        pruned("msg_unknown", "a", path="/x"),
+        facts.ended("msg_2"),
+        facts.stamped(events.ShellStarted, message_id="msg_3", call_id="x", command="ls"),
+        facts.compacted("msg_4"),
+        *map(excluded, ("msg_1", "msg_2", "msg_3", "msg_4", "msg_unknown")),
+        facts.stamped(events.ShellEnded, call_id="x", output="a"),
+        excluded("msg_2", call_id="a"),
+        excluded("msg_2", call_id="unknown"),
+        excluded("msg_1", call_id="a"),
+        facts.stamped(events.MessageRestored, message_id="msg_2"),
+        facts.stamped(events.MessageRestored, message_id="msg_2", call_id="b"),
+        facts.stamped(events.MessageRestored, message_id="msg_unknown"),
+    ]
+
+
 def legacy(facts: Facts) -> list[SessionEvent]:
     return [facts.promoted("msg_1", "promoted as soon as admitted"), facts.step("msg_2")]
 
@@ -168,6 +208,7 @@ CORPUS: list[Callable[[Facts], list[SessionEvent]]] = [
     asides,
     reverted,
     changed,
+    left_out,
     legacy,
 ]
 

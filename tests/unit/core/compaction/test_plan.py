@@ -48,8 +48,8 @@ def user(text: str) -> UserMessage:
 
 
 def of_tokens(tokens: int, letter: str = "x") -> UserMessage:
-    """A message whose text, with its label, is estimated at exactly this many."""
-    return user(letter * (4 * tokens - len("[User]: ")))
+    """A message that is estimated at exactly this many when it is sent, four of them around it."""
+    return user(letter * (4 * (tokens - 4)))
 
 
 def assistant(*parts: AssistantPart) -> AssistantMessage:
@@ -74,7 +74,8 @@ def checkpoint(summary: str = "so far", recent: str = "[User]: lately") -> Compa
 
 def planned(*history: SessionMessage, keep: int = 100, room: int | None = None) -> CompactionPlan:
     prompts = tuple(m for m in history if isinstance(m, UserMessage))
-    material = Material(history=history, prompts=prompts)
+    tokens = compaction.measure(history, MODEL)
+    material = Material(history=history, tokens=tokens, prompts=prompts)
     plan = compaction.plan(material, compaction.divide_tokens(room, keep_tokens=keep))
     assert plan is not None
     return plan
@@ -113,7 +114,7 @@ def test_the_newest_messages_that_fit_are_kept_whole(
     ],
 )
 def test_a_conversation_that_fits_is_left_alone(history: list[SessionMessage]) -> None:
-    material = Material(history=tuple(history))
+    material = Material(history=tuple(history), tokens=compaction.measure(history, MODEL))
     assert compaction.plan(material, compaction.divide_tokens(None, keep_tokens=100)) is None
 
 
@@ -142,7 +143,8 @@ def test_a_checkpoint_without_a_model_always_has_room(
     room: int, sizes: list[int], letter: str
 ) -> None:
     history = [user(letter * (4 * size)) for size in sizes]
-    material = Material(history=tuple(history), prompts=tuple(history))
+    tokens = compaction.measure(history, MODEL)
+    material = Material(history=tuple(history), tokens=tokens, prompts=tuple(history))
     plan = compaction.plan(material, compaction.divide_tokens(room, keep_tokens=8_000))
     if plan is not None:
         assert plan.tokens_with(plan.mechanical_summary("because " * 100)) <= room

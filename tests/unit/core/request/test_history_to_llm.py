@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from perdure.core.request import history_to_llm
 from perdure.core.session.recovery import INTERRUPTED
@@ -356,3 +357,82 @@ def test_runs_keep_the_order_and_an_answer_with_its_results_is_one_run(
         first, *rest = [message.role for message in run.messages]
         allowed = {"tool"} if first in ("assistant", "tool") else {"user", "system"}
         assert set(rest) <= allowed
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        stored.UserMessage(
+            id=MessageID("msg_u"),
+            time=AT,
+            text="hi",
+            files=(FileAttachment(uri="data:image/png;base64,AAAA", mime="image/png"),),
+        ),
+        stored.SyntheticMessage(id=MessageID("msg_s"), time=AT, session_id=SESSION, text="hi"),
+        stored.ShellMessage(
+            id=MessageID("msg_s"),
+            time=Span(created=1),
+            call_id=ToolCallID("c"),
+            command="ls",
+            output="hi",
+        ),
+        stored.CompactionMessage(
+            id=MessageID("msg_c"), time=AT, reason="auto", summary="hi", recent="hi"
+        ),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_an_excluded_message_of_the_user_becomes_a_marker(message: SessionMessage) -> None:
+    excluded = replace(message, time=replace(message.time, excluded=2))
+    marker = LLMMessage("user", (TextPart(history_to_llm.EXCLUDED_MESSAGE),))
+    assert history_to_llm.lower(excluded, MODEL) == (marker,)
+
+
+def test_an_excluded_answer_is_gone_with_its_calls_and_results() -> None:
+    message = assistant(thought("hm", NATIVE), stored.TextPart(id="t", text="so"), call(done()))
+    excluded = replace(message, time=Span(created=1, excluded=2))
+    assert history_to_llm.lower(excluded, MODEL) == ()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        done((TextContent(text="secret"),)),
+        ErrorState(input={}, content=(), structured={}, error=error_info("secret")),
+        PendingState(input="{"),
+    ],
+)
+def test_an_excluded_result_is_a_marker_beside_its_call(state: ToolState) -> None:
+    part = replace(call(state), time=stored.ToolTime(created=1, excluded=2, pruned=3))
+    asked, answered = parts(assistant(part))
+    assert isinstance(asked, ToolCallPart)
+    assert isinstance(answered, ToolResultPart)
+    assert (asked.id, answered.id) == ("c", "c")
+    assert answered.result == ToolResult("text", history_to_llm.EXCLUDED_RESULT)
+
+
+def test_an_excluded_hosted_call_goes_whole_and_no_native_item_is_left_alone() -> None:
+    provider = PartProvider(executed=True, metadata=NATIVE, result_metadata=NATIVE)
+    search = replace(call(done(), provider), time=stored.ToolTime(created=1, excluded=2))
+    mine = replace(call(done(), PartProvider(executed=False, metadata=NATIVE)), id=ToolCallID("d"))
+    found = parts(assistant(thought("hm", NATIVE), search, mine))
+    assert found[0] == ReasoningPart("hm", None)
+    assert [part.id for part in found if isinstance(part, ToolCallPart | ToolResultPart)] == [
+        "d",
+        "d",
+    ]
+    assert all(part.metadata is None for part in found if isinstance(part, ToolCallPart))
+
+
+def test_a_pruned_result_names_the_file_with_its_text_or_says_what_to_do() -> None:
+    state = CompletedState(
+        input={}, content=(TextContent(text="long"),), output_paths=("/a", "/b"), structured={}
+    )
+    pruned = stored.ToolTime(created=1, pruned=2)
+    with_file = history_to_llm.result_of(replace(call(state), time=pruned))
+    assert with_file.type == "text"
+    assert "The whole text is in /b:" in with_file.value
+    without = history_to_llm.result_of(replace(call(done()), time=pruned))
+    assert "Call the tool again" in without.value
+    failed = ErrorState(input={}, content=(), structured={}, error=error_info("long"))
+    assert history_to_llm.result_of(replace(call(failed), time=pruned)).type == "error"
