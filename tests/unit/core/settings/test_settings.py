@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core.request.tool_output import OutputLimits
 from perdure.core.settings import document as config_document
