@@ -24,6 +24,7 @@ from perdure.schema.value import Value
 
 _ANY: Final = "*"
 _SLASH: Final = "/"
+_ESCAPED_SLASH: Final = "\\/"
 _BOM: Final = "\ufeff"
 
 
@@ -85,7 +86,10 @@ def _parse_pattern(pattern: str) -> Segments:
     is_path = _SLASH in pattern
     names: list[list[str]] = [[]]
     for token in _tokens(pattern.removeprefix(_SLASH) if is_path else pattern):
-        if token == _SLASH:
+        if token == _ESCAPED_SLASH and _is_any_depth(names[-1]):
+            # Before an escaped slash git wants at least one directory.
+            names += [[_ANY], []]
+        elif token in (_SLASH, _ESCAPED_SLASH):
             names.append([])
         else:
             names[-1].append(token)
@@ -102,7 +106,7 @@ def _parse_pattern(pattern: str) -> Segments:
 
 
 def _segment(name: list[str], *, is_path: bool) -> re.Pattern[str] | None:
-    if is_path and len(name) > 1 and all(token == _ANY for token in name):
+    if is_path and _is_any_depth(name):
         return None
     pieces = [""]
     for token in name:
@@ -113,8 +117,12 @@ def _segment(name: list[str], *, is_path: bool) -> re.Pattern[str] | None:
     return re.compile(wildcard.star_pattern(pieces), re.DOTALL)
 
 
+def _is_any_depth(name: list[str]) -> bool:
+    return len(name) > 1 and all(token == _ANY for token in name)
+
+
 def _tokens(pattern: str) -> Iterator[str]:
-    """The tokens of a pattern: `/`, `*`, or a regular expression for one character."""
+    """The tokens of a pattern: a slash, `*`, or a regular expression for one character."""
     at = 0
     while at < len(pattern):
         char = pattern[at]
@@ -122,7 +130,7 @@ def _tokens(pattern: str) -> Iterator[str]:
         if char == "\\":
             if at == len(pattern):
                 raise _NeverMatchesError
-            yield _SLASH if pattern[at] == _SLASH else re.escape(pattern[at])
+            yield _ESCAPED_SLASH if pattern[at] == _SLASH else re.escape(pattern[at])
             at += 1
         elif char in (_SLASH, _ANY):
             yield char

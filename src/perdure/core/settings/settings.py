@@ -263,10 +263,11 @@ def _budget(documents: Sequence[Document]) -> Budget:
 
 
 def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
-    values: list[RecoveryPolicy | None] = [
-        document.recovery for document in documents if document.trust == "user"
-    ]
-    return _last(values)
+    """The policy of the user's last document. One that cannot be read may say to ask."""
+    for document in reversed(documents):
+        if document.trust == "user" and (document.recovery is not None or document.unread):
+            return document.recovery or "ask"
+    return None
 
 
 def _instructions(documents: Sequence[Document]) -> Iterator[InstructionEntry]:

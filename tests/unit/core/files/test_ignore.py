@@ -38,6 +38,8 @@ from perdure.core.limits import IGNORE_RULES_MAX
         ("x**y/z", "x/y/z", None),
         ("?", "\u00e9", None),
         ("??", "\u00e9", True),
+        ("**\\/a", "a", None),
+        ("**\\/a", "b/a", True),
         ("a[", "a[", None),
         ("a\\", "a\\", None),
         ("a\vb", "a\vb", True),

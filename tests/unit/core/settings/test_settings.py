@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core.request.tool_output import OutputLimits
 from perdure.core.settings import document as config_document
@@ -299,3 +300,24 @@ def test_no_document_makes_reading_the_configuration_fail(
     values: list[JsonValue], trust: Trust
 ) -> None:
     settings.merge([document(value, trust) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("policies", "unread", "expected"),
+    [
+        ((None, None), (False, False), None),
+        (("retry", None), (False, False), "retry"),
+        (("retry", None), (False, True), "ask"),
+        ((None, None), (True, False), "ask"),
+        ((None, "retry"), (True, False), "retry"),
+        ((None, "abandon"), (False, True), "abandon"),
+    ],
+)
+def test_a_document_that_cannot_be_read_may_want_to_be_asked(
+    policies: tuple[str | None, str | None], unread: tuple[bool, bool], expected: str | None
+) -> None:
+    documents = [
+        replace(document({"experimental": {"recovery": policy}} if policy else {}), unread=hidden)
+        for policy, hidden in zip(policies, unread, strict=True)
+    ]
+    assert settings.merge(documents).recovery == expected
