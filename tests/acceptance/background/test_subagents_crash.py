@@ -72,7 +72,7 @@ async def test_after_a_crash_the_child_goes_on_and_its_parent_is_told_once(
         async with server_process(folders, name) as server:
             (told,) = await notices(server.api, session)
             (state,) = await tool_states(server.api, session)
-            assert state["error"]["message"] == "Tool execution interrupted"
+            assert state["error"]["message"].startswith("Tool execution interrupted")
             assert child["id"] in told
             assert await child_of(server.api, session) | {"time": 0, "cost": 0, "tokens": 0} == (
                 child | {"time": 0, "cost": 0, "tokens": 0}

@@ -237,6 +237,8 @@ async def test_a_plain_server_adds_nothing_of_its_own(api: Api) -> None:
         "MINE",
         "TERM",
         "OPENCODE_TERMINAL",
+        # By this one the terminal is found and ended if the server dies.
+        "PERDURE_CHILD",
     }
 
 

@@ -127,7 +127,9 @@ class SessionActivity:
         """Raises ServiceUnavailableError if the process that runs the Session is silent."""
 
         async def look(tx: Transaction) -> str | None:
-            if not await self.runs_elsewhere(tx, session_id):
+            waits = await retry_table.get(tx, session_id) is not None
+            if not (waits or await attempt_table.is_running(tx, session_id)):
+                # At most it was asked to run it, and another process does so in its place.
                 return None
             return await self._store.leases.silent_holder(tx, session_id)
 
