@@ -60,7 +60,7 @@ class CrashRecovery:
             case SendRequest(step=number):
                 return await self._again(session_id, attempt, step, number)
             case AskPerson(reason=reason):
-                return await self._wait(session_id, reason)
+                return await self._wait(session_id, attempt, step, reason)
             case GiveUp():
                 return await self._give_up(session_id, attempt, step)
             case Unclear(step=number):
@@ -74,7 +74,7 @@ class CrashRecovery:
         policy = await self._policy(await self._store.load_session(session_id))
         match policy:
             case "ask":
-                return await self._wait(session_id, "unclear")
+                return await self._wait(session_id, attempt, step, "unclear")
             case "retry":
                 return await self._again(session_id, attempt, step, number)
             case "abandon":
@@ -115,10 +115,17 @@ class CrashRecovery:
 
         await self._store.leases.write_running(session_id, put)
 
-    async def _wait(self, session_id: SessionID, reason: WaitReason) -> Stop:
-        await self._store.leases.write_running(
-            session_id, lambda tx: attempt_table.set_waiting(tx, session_id, reason)
-        )
+    async def _wait(
+        self, session_id: SessionID, attempt: Attempt, step: DrainStep, reason: WaitReason
+    ) -> DrainStep:
+        """Leave it to a person, unless new input arrived while the run was taken over."""
+
+        async def job(tx: Transaction) -> bool:
+            await self._store.leases.hold_within(tx, session_id)
+            return await attempt_table.set_waiting(tx, session_id, reason)
+
+        if await self._store.database.write(job):
+            return await self._give_up(session_id, attempt, step)
         self._waiting[session_id] = reason
         return Stop()
 

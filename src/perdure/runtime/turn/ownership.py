@@ -132,7 +132,7 @@ class SessionOwnership:
         async def look(tx: Transaction, before: Lease | None) -> _Left:
             if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
                 await attempt_table.count_death(tx, session_id)
-            await attempt_table.begin(tx, session_id)
+            await attempt_table.take_over(tx, session_id)
             return await _load_left(tx, session_id)
 
         before, left = await self._store.leases.take_over(session_id, look)

@@ -15,6 +15,8 @@ from perdure.ports import Transaction
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session.recovery import WaitReason
 
+_INPUT_SINCE: Final = 2
+"""Stored as `abandoned`: new input arrived, and the request does not wait for a decision so far."""
 _STAYS_OWED: Final = """
     UPDATE session_attempt
     SET state = 'owed', step = 1, deaths = 0, waits = NULL, abandoned = 0
@@ -41,7 +43,7 @@ async def get(tx: Transaction, session_id: SessionID) -> Attempt | None:
         step=step,
         deaths=deaths,
         waits=cast("WaitReason | None", waits),
-        abandoned=bool(abandoned),
+        abandoned=abandoned == 1,
     )
 
 
@@ -61,6 +63,15 @@ async def begin(tx: Transaction, session_id: SessionID) -> None:
         "UPDATE session_attempt SET state = 'begun' WHERE session_id = :id AND state = 'owed'",
         {"id": session_id},
     )
+
+
+async def take_over(tx: Transaction, session_id: SessionID) -> None:
+    """Begin, or go on with an earlier run: input from now on is newer than its request."""
+    await tx.execute(
+        "UPDATE session_attempt SET abandoned = 0 WHERE session_id = :id AND abandoned = :later",
+        {"id": session_id, "later": _INPUT_SINCE},
+    )
+    await begin(tx, session_id)
 
 
 async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, step: int) -> None:
@@ -121,22 +132,28 @@ async def count_death(tx: Transaction, session_id: SessionID) -> None:
     )
 
 
-async def set_waiting(tx: Transaction, session_id: SessionID, reason: WaitReason) -> None:
+async def set_waiting(tx: Transaction, session_id: SessionID, reason: WaitReason) -> bool:
+    """Wait for a person's decision. Return whether new input has made it already."""
     await tx.execute(
-        "UPDATE session_attempt SET waits = :reason WHERE session_id = :id",
+        "UPDATE session_attempt SET waits = :reason, abandoned = min(abandoned, 1)"
+        " WHERE session_id = :id",
         {"id": session_id, "reason": reason},
     )
+    found = await get(tx, session_id)
+    return found is not None and found.abandoned
 
 
 async def abandon(tx: Transaction, session_id: SessionID, *, orphaned: bool) -> None:
     """Give up the request because of a new prompt, if it waits or its process died.
 
-    A run in progress just gets the prompt.
+    A run in progress just gets the prompt. If it turns out that the run has to wait for a person,
+    the prompt has decided.
     """
     await tx.execute(
-        "UPDATE session_attempt SET abandoned = 1"
-        " WHERE session_id = :id AND (waits IS NOT NULL OR :orphaned)",
-        {"id": session_id, "orphaned": int(orphaned)},
+        "UPDATE session_attempt SET abandoned ="
+        " CASE WHEN waits IS NOT NULL OR :orphaned OR abandoned = 1 THEN 1 ELSE :later END"
+        " WHERE session_id = :id",
+        {"id": session_id, "orphaned": int(orphaned), "later": _INPUT_SINCE},
     )
 
 

@@ -56,8 +56,12 @@ def died(tx: Transaction) -> Awaitable[None]:
     return attempt_table.count_death(tx, SESSION)
 
 
-def waits(tx: Transaction) -> Awaitable[None]:
-    return attempt_table.set_waiting(tx, SESSION, "unclear")
+async def waits(tx: Transaction) -> None:
+    await attempt_table.set_waiting(tx, SESSION, "unclear")
+
+
+def taken_over(tx: Transaction) -> Awaitable[None]:
+    return attempt_table.take_over(tx, SESSION)
 
 
 async def test_a_run_that_owes_something_goes_on_owing_it(store: EventStore) -> None:
@@ -188,3 +192,20 @@ async def test_what_is_asked_for_after_an_interrupt_has_begun_is_not_stopped(
 
     assert await after(store, owed, stopped_at(1)) == Attempt(state="owed", step=1)
     assert await after(store, owed, stopped_at(2)) is None
+
+
+async def test_input_that_arrives_while_a_run_is_taken_over_is_not_left_to_a_person(
+    store: EventStore,
+) -> None:
+    """What waited before the crash is older than the request, and decides nothing about it."""
+
+    def prompted(tx: Transaction) -> Awaitable[None]:
+        return attempt_table.abandon(tx, SESSION, orphaned=False)
+
+    found = await after(store, dispatched, prompted, taken_over, waits)
+    assert found is not None
+    assert (found.waits, found.abandoned) == ("unclear", False)
+    found = await after(store, dispatched, taken_over, prompted, waits)
+    assert found is not None
+    assert (found.waits, found.abandoned) == ("unclear", True)
+    assert await after(store, released, owed, taken_over) == Attempt(state="begun", step=1)
