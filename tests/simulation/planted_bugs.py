@@ -51,8 +51,8 @@ PLANTED_BUGS: Final = (
         edit=Before(
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
-        promise="P1|P9",
-        first=130,
+        promise="P1",
+        first=20,
     ),
     PlantedBug(
         name="an interrupt leaves what waits to be run",
@@ -77,7 +77,7 @@ PLANTED_BUGS: Final = (
         name="a lease is taken from a living process",
         symbol="store.processes.lease_table:hold",
         edit=Before("alive = lambda process: False"),
-        promise="P2|P4|P8",
+        promise="P2|P4|P8|defect",
         first=4,
     ),
     PlantedBug(
