@@ -1,7 +1,7 @@
 """A summary of a log without times and generated ids, to compare two runs of one script.
 
-The answer to each prompt is a list of steps. An answer that a crash cut short is a beginning of
-the whole one, and its last step is recorded as failed.
+The answer to each prompt is a list of steps. Of an answer that crashes cut, each step begins as one
+of the whole answer does: it failed and was tried again, or it went on with interrupted calls.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ class Call:
             whole is not None
             and self.tool == whole.tool
             and self.input in (None, whole.input)
-            and self.outcome in (whole.outcome, recovery.INTERRUPTED)
+            and (self.outcome == whole.outcome or _is_interrupted(self.outcome))
         )
 
 
@@ -44,10 +44,15 @@ class Step:
     failed: str = ""
 
     def is_cut_of(self, whole: "Step") -> bool:
-        return (
-            self.failed in STOPPED
-            and self.said == whole.said[: len(self.said)]
-            and all(call.is_cut_of(whole.calls.get(name)) for name, call in self.calls.items())
+        return self.failed in STOPPED and self._begins(whole)
+
+    def is_continued(self, whole: "Step") -> bool:
+        """Whether it ended as the whole one does, though a crash cut its calls."""
+        return self.end == whole.end and bool(self.calls) and self._begins(whole)
+
+    def _begins(self, whole: "Step") -> bool:
+        return self.said == whole.said[: len(self.said)] and all(
+            call.is_cut_of(whole.calls.get(name)) for name, call in self.calls.items()
         )
 
 
@@ -76,11 +81,19 @@ class LogSummary:
 
 
 def is_cut(steps: list[Step], whole: list[Step]) -> bool:
-    """Whether `steps` is what a crash may have left of `whole`."""
-    if not steps or len(steps) > len(whole):
-        return False
-    before = len(steps) - 1
-    return steps[:before] == whole[:before] and steps[before].is_cut_of(whole[before])
+    """Whether `steps` is what crashes may have made of `whole`.
+
+    A step that was cut may be followed by another try. The last one may have been given up.
+    """
+    at = 0
+    for step in steps:
+        if at == len(whole):
+            return False
+        if step == whole[at] or step.is_continued(whole[at]):
+            at += 1
+        elif not step.is_cut_of(whole[at]):
+            return False
+    return at == len(whole) or (bool(steps) and steps[-1].failed in STOPPED)
 
 
 def tell(log: Iterable[SessionEvent]) -> LogSummary:
@@ -93,7 +106,7 @@ def tell(log: Iterable[SessionEvent]) -> LogSummary:
             summary.answers[next(reversed(summary.answers))].append(step)
         elif isinstance(event, events.StepFact):
             _follow(steps[event.assistant_message_id], event)
-        else:
+        elif not (isinstance(event, events.SyntheticAdded) and event.text == recovery.GO_ON):
             _take(summary, event)
     return summary
 
@@ -157,6 +170,10 @@ def _follow(step: Step, event: events.StepFact) -> None:
             step.failed = error.message
         case _:
             pass
+
+
+def _is_interrupted(outcome: object) -> bool:
+    return isinstance(outcome, str) and outcome.startswith(recovery.INTERRUPTED)
 
 
 def _plain(structured: Mapping[str, object]) -> dict[str, object]:

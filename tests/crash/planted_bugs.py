@@ -18,11 +18,8 @@ class SweptBug(Defect):
 SWEPT_BUGS: Final = (
     SweptBug(
         name="calls that a dead process left open stay open",
-        symbol="core.session.recovery:_is_open",
-        edit=Before(
-            "if isinstance(part, ToolPart) and isinstance(part.state, RunningState):\n"
-            "    return False"
-        ),
+        symbol="runtime.drain.cut_steps:_open_calls",
+        edit=Instead("return []"),
         killed_at="tool/done[note]",
         verdict="P4: ",
     ),
@@ -50,9 +47,16 @@ SWEPT_BUGS: Final = (
     SweptBug(
         name="a run whose tools are settled is forgotten",
         symbol="store.tables.attempt_table:settle",
-        edit=Before("continues = False"),
+        edit=Instead("await clear(tx, session_id)"),
         killed_at="write/committed[tool.success+step.ended]",
         verdict="no beginning of the whole one",
+    ),
+    SweptBug(
+        name="a call that is to be made once is made again",
+        symbol="tools.api.registry:TurnTools.effect",
+        edit=Instead('return "pure"'),
+        killed_at="tool/done[note]#1",
+        verdict="was made 2 times",
     ),
     SweptBug(
         name="an event is committed apart from what is made of it",

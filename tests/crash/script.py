@@ -11,9 +11,10 @@ from hashlib import sha256
 from typing import Final
 
 from perdure.core import limits
+from perdure.core.session import recovery
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
-from perdure.llm.message import TextPart
+from perdure.llm.message import LLMMessage, TextPart, ToolResultPart
 from perdure.llm.request import LLMRequest
 from perdure.net import sse
 from perdure.runtime.app.runtime import Runtime
@@ -83,10 +84,13 @@ class Model:
         messages = [
             m for segment in request.segments for m in segment.messages if m.role != "system"
         ]
+        if _text(messages[-1]) == recovery.GO_ON:
+            # What it is asked for again is what was said before its last answer.
+            messages = _before_the_cut(messages[:-1])
         last = messages[-1]
         if last.role == "tool":
             return (text("done with tools"),)
-        said = "".join(part.text for part in last.content if isinstance(part, TextPart))
+        said = _text(last)
         if FULL.text in said and last.role == "user" and not said.startswith(FULL.text):
             return (text(ROOM_MADE),)
         match said.partition(" ")[0]:
@@ -101,6 +105,26 @@ class Model:
                 return (text("let me think", hold=self.held),)
             case word:
                 return (text(f"you said {word}"),)
+
+
+def _before_the_cut(messages: list[LLMMessage]) -> list[LLMMessage]:
+    """Without the last answer, if that is the one that was cut."""
+    if _text(messages[-1]) == recovery.GO_ON:
+        return _before_the_cut(messages[:-1])
+    roles = [message.role for message in messages]
+    last = len(roles) - 1 - roles[::-1].index("assistant") if "assistant" in roles else len(roles)
+    after = messages[last + 1 :]
+    cut = all(_is_interrupted(message) for message in after)
+    return messages[:last] if cut and last < len(roles) else messages
+
+
+def _is_interrupted(message: LLMMessage) -> bool:
+    results = [part.result.value for part in message.content if isinstance(part, ToolResultPart)]
+    return results == [recovery.INTERRUPTED]
+
+
+def _text(message: LLMMessage) -> str:
+    return "".join(part.text for part in message.content if isinstance(part, TextPart))
 
 
 class Person:

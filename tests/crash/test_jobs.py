@@ -18,7 +18,7 @@ KINDS: Final = (
     "job/held",
     "write/committed[job]",
     "job/released",
-    "write/committed[job+session_notice]",
+    "write/committed[job+session_notice+process+session_attempt+session_lease]",
     "job/cleaned",
     "job/terminated",
     "job/killed",

@@ -39,6 +39,7 @@ from tests.harness.checkers.runs import (
 from tests.harness.checkers.witness import CallKey, Effect, Request
 from tests.harness.simulation.clients import Reader, SentPrompt
 from tests.harness.simulation.machine import Process
+from tests.harness.simulation.unasked import UnaskedPrompts
 from tests.support import database_check
 
 
@@ -85,6 +86,10 @@ class LeftClients:
     machine: LeftMachine
     prompts: dict[MessageID, SentPrompt]
     readers: list[Reader] = field(default_factory=list[Reader])
+
+    @property
+    def unasked(self) -> UnaskedPrompts:
+        return UnaskedPrompts(self.machine.ledger)
 
 
 def after_death(site: CrashSite, before: Remains | None) -> tuple[Remains, list[str]]:

@@ -52,7 +52,13 @@ PLANTED_BUGS: Final = (
             "if session_id in self._entries and not self._entries[session_id].stopping:\n    return"
         ),
         promise="P1",
-        first=130,
+        first=20,
+    ),
+    PlantedBug(
+        name="an interrupt leaves what waits to be run",
+        symbol="store.tables.attempt_table:stop",
+        edit=Instead("return"),
+        promise="P1",
     ),
     PlantedBug(
         name="a promotion leaves its prompt pending",
@@ -71,7 +77,7 @@ PLANTED_BUGS: Final = (
         name="a lease is taken from a living process",
         symbol="store.processes.lease_table:hold",
         edit=Before("alive = lambda process: False"),
-        promise="P2|P4|P8",
+        promise="P2|P4|P8|defect",
         first=4,
     ),
     PlantedBug(
@@ -173,23 +179,11 @@ PLANTED_BUGS: Final = (
         first=4,
     ),
     PlantedBug(
-        name="what a dead process waited for stays written down",
-        symbol="store.tables.pending_table:PendingRequests.take_orphans",
-        edit=Instead("return []"),
+        name="what a settled call has asked stays written down",
+        symbol="store.tables.pending_table:remove_of_call",
+        edit=Instead("return"),
         promise="P4",
         first=6,
-    ),
-    PlantedBug(
-        name="a settled permission stays written down",
-        symbol="location.approval.permissions:LocationPermissions._remove_settled",
-        edit=ReplaceCall("remove", "None"),
-        promise="P4",
-    ),
-    PlantedBug(
-        name="an answered question stays written down",
-        symbol="location.approval.questions:LocationQuestions.ask",
-        edit=ReplaceCall("remove", "None"),
-        promise="P4",
     ),
     PlantedBug(
         name="a request goes out before its mark is on disk",

@@ -96,6 +96,9 @@ class LocationRegistry:
         entry = self._open.get(_normalize(ref))
         return None if entry is None else entry.location
 
+    def list_open(self) -> tuple[Location, ...]:
+        return tuple(entry.location for entry in self._open.values())
+
     @asynccontextmanager
     async def hold(self, ref: LocationRef) -> AsyncGenerator[Location]:
         """As `get`; the Location stays open at least until the scope ends."""

@@ -18,7 +18,7 @@ from perdure.schema.value import Value
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 # Not importlib.resources: importing it takes longer than opening the database.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "migrations")
 

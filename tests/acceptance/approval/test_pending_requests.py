@@ -1,6 +1,8 @@
 """What waits for a person is never forgotten: not by another server, and not by a crash."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -13,13 +15,15 @@ from perdure.testing import text as says
 from tests.acceptance.approval.test_permissions import pending, reply, tool_states, waiting
 from tests.requirements import requirement
 from tests.support import database_check
-from tests.support.api import Api, Stream
+from tests.support.api import Api
 from tests.support.instance import running
 from tests.support.project import ProjectFolders, make_folders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
 ASK_EDIT = {"action": "edit", "resource": "*", "effect": "ask"}
+ASK_BASH = {"action": "bash", "resource": "*", "effect": "ask"}
+APPEND = Call("bash", {"command": "echo made >> made.txt"})
 WRITE = Call("write", {"path": "made.txt", "content": "made\n"})
 ASK = Call(
     "question",
@@ -38,7 +42,7 @@ PATIENCE_SECONDS = 10
 
 @pytest.fixture
 def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
-    return make_folders(tmp_path, provider, permissions=[ASK_EDIT])
+    return make_folders(tmp_path, provider, permissions=[ASK_EDIT, ASK_BASH])
 
 
 async def questions(api: Api, session: str) -> list[JsonObject]:
@@ -52,73 +56,167 @@ async def question_of(api: Api, session: str) -> JsonObject:
         return (await live.until("question.v2.asked"))[-1]["data"]
 
 
-# ---- after a crash ------------------------------------------------------------------------------
+# ---- after a crash, and after a stop ------------------------------------------------------------
 
 
-@requirement("S189")
-async def test_a_permission_that_waited_when_the_server_died_is_rejected_and_not_run(
-    folders: ProjectFolders, provider: ScriptedProvider
+@asynccontextmanager
+async def ended(folders: ProjectFolders, name: str, end: str) -> AsyncGenerator[Api]:
+    """A server that is killed or stopped when the scope ends."""
+    async with server_process(folders, name) as server:
+        yield server.api
+        if end == "kill":
+            await server.kill()
+        else:
+            await server.stop()
+
+
+ENDS = pytest.mark.parametrize("end", ["kill", "stop"])
+
+
+@requirement("S177", "S189")
+@ENDS
+@pytest.mark.parametrize("restarts", [1, 4])
+async def test_a_permission_outlives_its_server_and_runs_the_call_that_was_shown_once(
+    folders: ProjectFolders, provider: ScriptedProvider, end: str, restarts: int
 ) -> None:
-    provider.then(calls(WRITE))
-    async with server_process(folders) as server:
-        session = await server.api.create()
-        request = await waiting(server.api, session)
-        await server.kill()
-    stored = database_check.dump(folders.database)["pending_request"]
-    assert [row[0] for row in stored] == [request["id"]]
-    async with server_process(folders, "restarted") as server:
-        messages = await server.api.ask(session, "are you there")
-        assert messages[-1]["content"][-1]["text"] == "ok"
-        (state,) = await tool_states(server.api, session)
-        assert state["error"]["message"] == "Tool execution interrupted"
-        assert await pending(server.api, session) == []
-        late = f"/api/session/{session}/permission/{request['id']}/reply"
-        answer = await server.api.call("POST", late, {"reply": "once"})
-        assert (answer.status, answer.tag) == (404, "PermissionNotFoundError")
+    provider.then(calls(APPEND), text("done"))
+    async with ended(folders, "first", end) as api:
+        session = await api.create()
+        request = await waiting(api, session)
+    for number in range(restarts):
+        async with ended(folders, f"life {number}", end) as api:
+            assert await pending(api, session) == [request]
+            assert (await api.get("/api/permission/request"))["data"] == [request]
     assert not (folders.project / "made.txt").exists()
+    async with server_process(folders, "last") as server:
+        await reply(server.api, request, "once")
+        await server.api.wait(session)
+        (state,) = await tool_states(server.api, session)
+        assert state["status"] == "completed"
+        assert (await server.api.messages(session))[-1]["content"][-1]["text"] == "done"
+        late = f"/api/session/{session}/permission/{request['id']}/reply"
+        assert (await server.api.call("POST", late, {"reply": "once"})).status == 404
+    async with server_process(folders, "after") as server:
+        await server.api.ask(session, "are you there")
+        assert await pending(server.api, session) == []
+    assert (folders.project / "made.txt").read_text() == "made\n"
     assert database_check.dump(folders.database)["pending_request"] == []
     await database_check.check(folders.database)
 
 
-@requirement("S189")
-async def test_a_server_that_is_there_rejects_what_a_dying_one_waited_for_and_says_so(
+@requirement("S177", "S178")
+@ENDS
+async def test_a_permission_that_is_rejected_after_a_restart_is_rejected(
+    folders: ProjectFolders, provider: ScriptedProvider, end: str
+) -> None:
+    provider.then(calls(APPEND), text("as you say"))
+    async with ended(folders, "first", end) as api:
+        session = await api.create()
+        request = await waiting(api, session)
+    async with server_process(folders, "second") as server:
+        await reply(server.api, request, "reject", "not there")
+        await server.api.wait(session)
+        (state,) = await tool_states(server.api, session)
+        assert "not there" in state["error"]["message"]
+    assert "not there" in provider.requests[-1].texts("tool")[0]
+    assert not (folders.project / "made.txt").exists()
+
+
+@requirement("S185")
+@ENDS
+async def test_a_question_outlives_its_server(
+    folders: ProjectFolders, provider: ScriptedProvider, end: str
+) -> None:
+    provider.then(calls(ASK), text("done"))
+    async with ended(folders, "first", end) as api:
+        session = await api.create()
+        asked = await question_of(api, session)
+    async with server_process(folders, "second") as server:
+        assert await questions(server.api, session) == [asked]
+        path = f"/api/session/{session}/question/{asked['id']}/reply"
+        await server.api.post(path, {"answers": [["red"]]})
+        await server.api.wait(session)
+    assert '"Which?" = "red"' in provider.requests[-1].texts("tool")[0]
+    assert len(provider.requests) == 2
+
+
+@requirement("S179")
+async def test_an_answer_that_was_acknowledged_before_a_kill_counts_after_it(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    provider.then(calls(WRITE), calls(ASK))
+    """The server dies with the answer on disk, and the next one acts on it."""
+    provider.then(calls(APPEND), text("done"))
+    async with ended(folders, "first", "kill") as api:
+        session = await api.create()
+        request = await waiting(api, session)
+    async with open_wire_host(
+        str(folders.project), environment=folders.environment, resumes=False
+    ) as idle:
+        await idle.sessions.permissions.reply(session, request["id"], "once")
+    async with server_process(folders, "second") as server:
+        async with server.api.events(session) as stream:
+            await stream.until("step.ended", finish="stop")
+        assert await pending(server.api, session) == []
+    assert (folders.project / "made.txt").read_text() == "made\n"
+
+
+@requirement("S189")
+async def test_an_heir_goes_on_with_what_a_dying_server_waited_for(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(APPEND), text("done"))
     async with server_process(folders, "heir") as heir:
-        async with server_process(folders, "victim") as victim:
-            session, other = await victim.api.create(), await victim.api.create()
-            request = await waiting(victim.api, session)
-            asked = await question_of(victim.api, other)
+        async with ended(folders, "victim", "kill") as api:
+            session = await api.create()
+            request = await waiting(api, session)
             assert await pending(heir.api, session) == [request]
-            assert await questions(heir.api, other) == [asked]
-            async with heir.api.stream("/api/event") as live:
-                await live.until("server.connected")
-                await victim.kill()
-                rejections = await both_rejected(live)
-        assert rejections == {
-            "permission.v2.replied": {
-                "sessionID": session,
-                "requestID": request["id"],
-                "reply": "reject",
-            },
-            "question.v2.rejected": {"sessionID": other, "requestID": asked["id"]},
-        }
-        for one in (session, other):
-            await heir.api.ask(one, "are you there")
-            (state,) = await tool_states(heir.api, one)
-            assert state["error"]["message"] == "Tool execution interrupted"
-        assert (await pending(heir.api, session), await questions(heir.api, other)) == ([], [])
+        assert await pending(heir.api, session) == [request]
+        await reply(heir.api, request, "once")
+        async with heir.api.events(session) as stream:
+            await stream.until("step.ended", finish="stop")
+    assert (folders.project / "made.txt").read_text() == "made\n"
 
 
-async def both_rejected(live: Stream) -> dict[str, JsonObject]:
-    seen: dict[str, JsonObject] = {}
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(seen) < 2:
-            event = await live.event()
-            if event["type"] in {"permission.v2.replied", "question.v2.rejected"}:
-                seen[event["type"]] = event["data"]
-    return seen
+@requirement("S70", "S189")
+@pytest.mark.parametrize("how", ["interrupt", "delete"])
+async def test_what_waits_is_void_after_an_interrupt_or_a_deletion(
+    folders: ProjectFolders, provider: ScriptedProvider, how: str
+) -> None:
+    provider.then(calls(APPEND))
+    async with ended(folders, "first", "kill") as api:
+        session = await api.create()
+        request = await waiting(api, session)
+    async with server_process(folders, "second") as server:
+        api = server.api
+        async with api.stream("/api/event") as live:
+            await live.until("server.connected")
+            if how == "interrupt":
+                await api.post(f"/api/session/{session}/interrupt")
+            else:
+                await api.call("DELETE", f"/api/session/{session}")
+            replied = (await live.until("permission.v2.replied"))[-1]["data"]
+        assert (replied["requestID"], replied["reply"]) == (request["id"], "reject")
+        assert (await api.get("/api/permission/request"))["data"] == []
+    assert not (folders.project / "made.txt").exists()
+    assert database_check.dump(folders.database)["pending_request"] == []
+
+
+@requirement("S177")
+@ENDS
+async def test_a_request_that_a_client_made_outlives_the_server(
+    folders: ProjectFolders, end: str
+) -> None:
+    async with ended(folders, "first", end) as api:
+        session = await api.create()
+        body = {"id": "per_mine", "action": "edit", "resources": ["a"], "save": ["a"]}
+        await api.post(f"/api/session/{session}/permission", body)
+    async with server_process(folders, "second") as server:
+        (request,) = await pending(server.api, session)
+        assert request["id"] == "per_mine"
+        await reply(server.api, request, "always")
+        assert await pending(server.api, session) == []
+        again = await server.api.post(f"/api/session/{session}/permission", body)
+        assert again["data"]["effect"] == "allow"
 
 
 # ---- from another process -----------------------------------------------------------------------
@@ -212,19 +310,6 @@ async def test_an_id_that_waits_in_another_server_is_taken(
 
 
 # ---- people who go away -------------------------------------------------------------------------
-
-
-async def test_stopping_leaves_nothing_that_waits(
-    folders: ProjectFolders, provider: ScriptedProvider
-) -> None:
-    provider.then(calls(WRITE))
-    async with running(folders) as instance:
-        session = await instance.api.create()
-        await waiting(instance.api, session)
-        outside = {"action": "edit", "resources": ["a"]}
-        await instance.api.post(f"/api/session/{session}/permission", outside)
-        assert len(await pending(instance.api, session)) == 2
-    assert database_check.dump(folders.database)["pending_request"] == []
 
 
 async def test_an_interrupt_takes_the_request_from_everybody_s_screen(

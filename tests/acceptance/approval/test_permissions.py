@@ -252,20 +252,6 @@ async def test_interrupting_takes_the_request_away(api: Api, provider: ScriptedP
     assert state["error"]["message"] == "Tool execution interrupted"
 
 
-async def test_stopping_the_server_while_a_call_waits_settles_it(
-    folders: ProjectFolders, provider: ScriptedProvider
-) -> None:
-    provider.then(calls(bash("echo a")))
-    async with running(folders) as before:
-        session = await before.api.create()
-        await waiting(before.api, session)
-    async with running(folders) as after:
-        assert await pending(after.api, session) == []
-        (state,) = await tool_states(after.api, session)
-        assert state["status"] == "error"
-        assert "completed" in (await after.api.messages(session))[-1]["time"]
-
-
 async def test_a_request_can_be_answered_when_its_directory_is_gone(
     folders: ProjectFolders, provider: ScriptedProvider, tmp_path: Path
 ) -> None:

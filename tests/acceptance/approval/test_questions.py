@@ -8,7 +8,6 @@ from perdure.client import WireClient
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
-from tests.support.instance import running
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
@@ -141,20 +140,6 @@ async def test_another_session_cannot_settle_it(api: Api, provider: ScriptedProv
         foreign = path_of({**request, "sessionID": other}, verb)
         assert (await api.call("POST", foreign, body)).tag == "QuestionNotFoundError"
     assert await pending(api, session) == [request]
-
-
-async def test_stopping_the_server_while_a_question_waits_settles_the_call(
-    folders: ProjectFolders, provider: ScriptedProvider
-) -> None:
-    provider.then(calls(ask(COLOUR)))
-    async with running(folders) as before:
-        session = await before.api.create()
-        await waiting(before.api, session)
-    async with running(folders) as after:
-        assert await pending(after.api, session) == []
-        assistant = (await after.api.messages(session))[-1]
-        assert assistant["content"][0]["state"]["status"] == "error"
-        assert "completed" in assistant["time"]
 
 
 @requirement("S185")

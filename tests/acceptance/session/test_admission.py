@@ -156,15 +156,17 @@ async def test_files_get_their_type_when_they_are_admitted(api: Api) -> None:
 async def test_prompts_admitted_before_a_restart_run_after_it(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
+    provider.then(text("never", hold=asyncio.Event()))
     async with running(folders) as before:
         session = await before.api.create()
-        await before.api.prompt(session, "survive", resume=False)
-    provider.then(text("here"))
+        await before.api.prompt(session, "hold")
+        await provider.arrived(1)
+        await before.api.prompt(session, "survive", delivery="queue")
     async with running(folders) as after:
-        async with after.api.events(session) as stream:
-            await stream.until("step.ended")
-        said = [message["type"] for message in await after.api.messages(session)]
-        assert said == ["user", "assistant"]
+        await after.api.wait(session)
+        said = [m["text"] for m in await after.api.messages(session) if m["type"] == "user"]
+        assert said == ["hold", "survive"]
+        assert provider.requests[-1].texts("user")[-1] == "survive"
 
 
 @requirement("S142")

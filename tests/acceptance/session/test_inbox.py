@@ -191,6 +191,8 @@ async def test_the_inbox_is_the_same_after_a_restart(
         before = await waiting(api, session)
     provider.then(text("a"), text("b"))
     async with running(folders) as instance:
+        assert await waiting(instance.api, session) == before
+        await instance.api.post(f"/api/session/{session}/resume")
         await instance.api.wait(session)
         messages = await instance.api.messages(session)
     assert before == [("queue", "two"), ("queue", "one")]

@@ -2,8 +2,9 @@
 
 import asyncio
 
+from perdure.ports import Transaction
 from perdure.schema.ids import MessageID, SessionID
-from perdure.store.tables import notice_table
+from perdure.store.tables import attempt_table, notice_table
 from perdure.store.tables.notice_table import Notice
 from tests.fixtures import opened
 from tests.requirements import requirement
@@ -26,6 +27,12 @@ async def tell(instance: Instance, session: str, words: str = "the job ended") -
     )
     if await runtime.store.database.write(lambda tx: runtime.notices.put(tx, notice)):
         runtime.notices.wake(notice.session_id)
+
+
+async def left(tx: Transaction, notice: Notice) -> None:
+    """A notice as a process leaves it that dies before it wakes the Session."""
+    assert await notice_table.put(tx, notice)
+    await attempt_table.owe(tx, notice.session_id)
 
 
 async def told(api: Api, session: str) -> list[str]:
@@ -140,7 +147,7 @@ async def test_a_kill_before_the_boundary_tells_once_after_the_restart(
         await server.api.ask(session, "start")
     notice = Notice(id=DONE, session_id=SessionID(session), text="job ended", time_created=1)
     async with opened(folders.database) as database:
-        assert await database.write(lambda tx: notice_table.put(tx, notice))
+        await database.write(lambda tx: left(tx, notice))
     for name in ("second", "third"):
         async with server_process(folders, name) as server, asyncio.timeout(PATIENCE_SECONDS):
             async with server.api.events(session) as stream:
@@ -162,7 +169,7 @@ async def test_a_kill_right_after_it_was_told_does_not_tell_it_again(
         await server.api.ask(session, "start")
     notice = Notice(id=DONE, session_id=SessionID(session), text="job ended", time_created=1)
     async with opened(folders.database) as database:
-        await database.write(lambda tx: notice_table.put(tx, notice))
+        await database.write(lambda tx: left(tx, notice))
     async with server_process(folders, "second") as server:
         await provider.arrived(2)
         await server.kill()

@@ -15,6 +15,7 @@ from tests.harness.checkers.inbox import (
     PromptsFollowAnEndedRevert,
     PromptsKeepTheirOrder,
 )
+from tests.harness.checkers.owed import OnlyOwedRuns
 from tests.harness.checkers.recovery import MarksEndWithTheirRuns
 from tests.harness.checkers.requests import PrefixIsStable, ReadersSeeTheSuffix, SnapshotEqualsTold
 from tests.harness.checkers.rows import GaplessSequence, MessagesTellTheLog, ProjectionsEqualFold
@@ -33,6 +34,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     PromptsArePromotedOnce,
     PromptsKeepTheirOrder,
     PromptsFollowAnEndedRevert,
+    OnlyOwedRuns,
     CallsAreSettledOnce,
     RequestsBelongToOpenCalls,
     PromptsAreAnswered,

@@ -13,6 +13,7 @@ from tests.harness.checkers.ledger import Ledger, LoggedEvent
 from tests.harness.checkers.witness import CallKey, Effect, Request
 from tests.harness.simulation.clients import Reader, SentPrompt
 from tests.harness.simulation.machine import Process
+from tests.harness.simulation.unasked import UnaskedPrompts
 
 
 class SeenByWitness(Protocol):
@@ -42,6 +43,8 @@ class SeenClients(Protocol):
     def prompts(self) -> Mapping[MessageID, SentPrompt]: ...
     @property
     def readers(self) -> Sequence[Reader]: ...
+    @property
+    def unasked(self) -> UnaskedPrompts: ...
 
 
 class Seen(Value):

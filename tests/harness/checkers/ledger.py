@@ -153,6 +153,11 @@ class Ledger:
         rows = self.fetch("SELECT session_id, state FROM session_attempt ORDER BY session_id")
         return {SessionID(str(session_id)): str(state) for session_id, state in rows}
 
+    def interrupted(self) -> set[SessionID]:
+        """Sessions with an interrupt that has yet to be obeyed."""
+        rows = self.fetch("SELECT session_id FROM session_interrupt")
+        return {SessionID(str(row[0])) for row in rows}
+
     def undecided(self) -> list[SessionID]:
         """Sessions that wait for a person to decide what a crash left."""
         rows = self.fetch(

@@ -6,7 +6,7 @@ and keep every frame.
 """
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Final
 
 from perdure.core import limits
@@ -36,6 +36,7 @@ from perdure.schema.value import State
 from tests.harness.checkers.ledger import Waiting
 from tests.harness.simulation.machine import MODELS, Answer, Died, Process, SimulatedMachine
 from tests.harness.simulation.provider import SimulatedDefect
+from tests.harness.simulation.unasked import UnaskedPrompts
 
 _FRAME_BYTES_MAX: Final = 1 << 30
 _PAGE: Final = 7
@@ -72,6 +73,7 @@ class Clients:
     def __init__(self, machine: SimulatedMachine) -> None:
         self.machine = machine
         self._sent = 0
+        self.unasked = UnaskedPrompts(machine.ledger)
         self.sessions: list[SessionID] = []
         self.prompts: dict[MessageID, SentPrompt] = {}
         self.readers: list[Reader] = []
@@ -123,7 +125,9 @@ class Clients:
                 # Whichever process runs it obeys a little later.
                 self.machine.witness.excuse(session_id)
 
-        await self.machine.ask(process, interrupt)
+        asked = self.unasked.count(session_id)
+        if isinstance(await self.machine.ask(process, interrupt), Answer):
+            self.unasked.stopped(session_id, asked=asked)
 
     async def decide(self, process: Process, session_id: SessionID, decision: Decision) -> None:
         """Decide what happens to a request that a crash left."""
@@ -132,7 +136,8 @@ class Clients:
         with suppress(NothingToDecideError):
             if decision == "retry":
                 self.machine.witness.decided(session_id)
-            await self.machine.ask(process, lambda r: r.recovery.decide(session_id, decision))
+            with self.unasked.asking(session_id):
+                await self.machine.ask(process, lambda r: r.recovery.decide(session_id, decision))
 
     async def answer(self, process: Process, session_id: SessionID, reply: Reply) -> None:
         """Answer the oldest pending permission request, if there is one."""
@@ -269,18 +274,21 @@ class Clients:
         """Send it, perhaps not for the first time: the receipt must be the same."""
         self.machine.trace.say(f"{process.name} {prompt.delivery} {prompt.id} resume={resume}")
         prompt.woken = prompt.woken or resume
-        reply = await self.machine.ask(
-            process,
-            lambda r: r.sessions.prompt(
-                prompt.session_id,
-                PromptInput(text=prompt.text),
-                id=prompt.id,
-                delivery=prompt.delivery,
-                resume=resume,
-            ),
-        )
+        with self.unasked.asking(prompt.session_id) if resume else nullcontext():
+            reply = await self.machine.ask(
+                process,
+                lambda r: r.sessions.prompt(
+                    prompt.session_id,
+                    PromptInput(text=prompt.text),
+                    id=prompt.id,
+                    delivery=prompt.delivery,
+                    resume=resume,
+                ),
+            )
         if isinstance(reply, Died):
             return
+        if not resume:
+            self.unasked.admitted(prompt.session_id)
         receipt = reply.value
         earlier = prompt.receipt
         if earlier is not None and _essence(earlier) != _essence(receipt):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from perdure.cli import log_format as logs
 from perdure.cli import options, terminal
 from perdure.cli.problem import Problem
+from perdure.core import limits
 from perdure.core.models import facts_source
 from perdure.host import data_directory
 from perdure.host.credentials import secrets
@@ -183,6 +184,7 @@ async def _serve(
         permission_timeout=arguments.permission_timeout,
         installed_plugins=True,
         telemetry=telemetry,
+        grace_seconds=limits.SUSPEND_SECONDS_MAX,
         watchdog=watchdog,
         models_url=facts_source.source_of(environment.variables),
     )

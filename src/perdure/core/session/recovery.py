@@ -1,9 +1,10 @@
 """Crash recovery: how unfinished work is settled, and whether the run continues.
 
-A call that was recorded but never settled may or may not have had its effect. It is failed with a
-fixed text before the next request, and never run again: the model decides what to do about it. An
-answer that was cut off is a failed step. A request that was never sent is sent. For a request that
-may have been sent and brought no answer, the configuration or a person decides.
+A call that was recorded but never settled may or may not have had its effect. Whether it is run
+again depends on what its tool declares (tools.api.tool.ToolEffect); else it is failed with a text
+that says that its outcome is unknown, and the run goes on: the model decides what to do about it. A
+request that was never sent is sent. For a request that may have been sent, and brought no answer or
+a part of one, the configuration or a person decides.
 
 Invariant: nothing here alone resends a request that may have reached a provider.
 """
@@ -14,7 +15,8 @@ from typing import Final, Literal, TypeGuard
 from msgspec import UNSET
 
 from perdure.core import limits
-from perdure.schema.ids import SessionID
+from perdure.schema import ids
+from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.event import StepFailed, ToolFailed
 from perdure.schema.session.message import (
     AssistantMessage,
@@ -32,6 +34,12 @@ InputMessage = UserMessage | SyntheticMessage
 """Messages that wait for an answer."""
 
 INTERRUPTED: Final = "Tool execution interrupted"
+OUTCOME_UNKNOWN: Final = f"{INTERRUPTED}: the server stopped while it ran, outcome unknown."
+GO_ON: Final = (
+    "The server stopped before your last answer was complete. What it had said so far is above. Go"
+    " on from there."
+)
+"""What the model is told when it is asked again."""
 CUT_OFF: Final = "The server stopped before this answer was complete"
 UNANSWERED: Final = "The server stopped before this was answered"
 ABANDONED: Final = "The server stopped while this was being answered; it was not sent again"
@@ -42,10 +50,11 @@ WAITING: Final[Mapping[WaitReason, str]] = {
 }
 """Why a Session waits for a person's decision, in words."""
 
-AttemptState = Literal["begun", "prepared", "dispatched", "settled"]
-"""How far a request has come. `begun`: a run started, and no request is due yet. `prepared`: all
-it depends on is durable, and nothing was sent. `dispatched`: the first byte may have been sent.
-`settled`: its tools are settled, and the next request is due."""
+AttemptState = Literal["owed", "begun", "prepared", "dispatched", "settled"]
+"""How far a run has come. `owed`: a client, a notice or a person asked for it, and it has yet to
+begin. `begun`: it has, and no request is due yet. `prepared`: all that the request depends on is
+durable, and nothing was sent. `dispatched`: the first byte may have been sent. `settled`: its tools
+are settled, and the next request is due."""
 
 
 class Attempt(Value, kw_only=True):
@@ -59,6 +68,11 @@ class Attempt(Value, kw_only=True):
     """Why the run waits for a person's decision."""
     abandoned: bool = False
     """Whether new input has been admitted since."""
+
+    @property
+    def has_request(self) -> bool:
+        """Whether the run has come to a request, so that one may be due."""
+        return self.state not in ("owed", "begun")
 
 
 class SendRequest(Value):
@@ -97,7 +111,7 @@ def classify(attempt: Attempt | None) -> Verdict:
     if attempt.deaths >= limits.RECOVERY_DEATHS_MAX:
         return GiveUp() if attempt.abandoned else AskPerson("deaths")
     match attempt.state:
-        case "begun":
+        case "owed" | "begun":
             return NothingDue()
         case "prepared" | "settled":
             return SendRequest(attempt.step)
@@ -111,40 +125,70 @@ def settle_dangling(
     *,
     now: int,
     orphans: Sequence[str] = (),
+    leave: MessageID | None = None,
 ) -> tuple[ToolFailed, ...]:
     """One failure for each pending or running call, hosted ones included, in history order.
 
-    `orphans`: what was started for the Session, still runs, and could not be ended.
+    `orphans`: what was started for the Session, still runs, and could not be ended. The calls of
+    the step `leave` are for the run that goes on with it.
     """
-    still = f"; outcome unknown, still running: {', '.join(orphans)}" if orphans else ""
     return tuple(
         ToolFailed(
             timestamp=now,
             session_id=session_id,
             assistant_message_id=message.id,
             call_id=part.id,
-            error=error_info(INTERRUPTED + still),
+            error=error_info(tell_unknown(orphans) if is_made(part) else INTERRUPTED),
             provider=_provider(part),
         )
         for message in messages
-        if isinstance(message, AssistantMessage)
+        if isinstance(message, AssistantMessage) and message.id != leave
         for part in message.content
         if _is_open(part)
     )
+
+
+def tell_unknown(orphans: Sequence[str]) -> str:
+    """What the model is told about a call that may have taken effect."""
+    if not orphans:
+        return OUTCOME_UNKNOWN
+    return f"{INTERRUPTED}; outcome unknown, still running: {', '.join(orphans)}"
+
+
+def find_cut_step(messages: Sequence[SessionMessage]) -> AssistantMessage | None:
+    """The newest step, if it is still open."""
+    newest = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
+    return None if newest is None or newest.time.completed is not UNSET else newest
+
+
+def has_calls(step: AssistantMessage) -> bool:
+    """Whether the model made a call that this program runs: it waits for the result."""
+    return any(isinstance(part, ToolPart) and is_local(part) for part in step.content)
+
+
+def is_local(part: ToolPart) -> bool:
+    """Whether the call was made, and is run by this program."""
+    hosted = part.provider is not UNSET and part.provider.executed
+    return not hosted and not isinstance(part.state, PendingState)
+
+
+def is_made(part: ToolPart) -> bool:
+    """Whether the call may have begun to run here."""
+    return is_local(part) and isinstance(part.state, RunningState)
 
 
 def fail_open_step(
     session_id: SessionID, messages: Sequence[SessionMessage], *, now: int, reason: str = CUT_OFF
 ) -> tuple[StepFailed, ...]:
     """The failure of the newest step, if it is still open."""
-    newest = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
-    if newest is None or newest.time.completed is not UNSET:
+    step = find_cut_step(messages)
+    if step is None:
         return ()
     return (
         StepFailed(
             timestamp=now,
             session_id=session_id,
-            assistant_message_id=newest.id,
+            assistant_message_id=step.id,
             error=error_info(reason),
         ),
     )
@@ -154,6 +198,11 @@ def is_unanswered(messages: Sequence[SessionMessage]) -> bool:
     """Whether the newest message is a prompt or a notice that no step followed."""
     candidates = (m for m in reversed(messages) if isinstance(m, AssistantMessage | InputMessage))
     return isinstance(next(candidates, None), InputMessage)
+
+
+def go_on_id(step: MessageID) -> MessageID:
+    """The id of the notice that tells the model that its answer was cut."""
+    return ids.message_from_external(f"cut\x00{step}")
 
 
 def is_unfinished(newest: SessionMessage) -> bool:

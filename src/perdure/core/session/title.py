@@ -1,5 +1,6 @@
-"""A Session's title: a placeholder first, then the text of the first promoted prompt."""
+"""A Session's names: its slug, and its title, a placeholder before the first promoted prompt."""
 
+import hashlib
 import re
 from datetime import UTC, datetime
 from typing import Final
@@ -7,6 +8,23 @@ from typing import Final
 from perdure.core import limits
 
 _PLACEHOLDER: Final = "New session - "
+_ADJECTIVES: Final = (
+    "amber", "bold", "brisk", "calm", "clear", "cosy", "crisp", "deep", "eager", "early", "fair",
+    "fine", "firm", "fond", "fresh", "gentle", "glad", "golden", "grand", "green", "happy", "keen",
+    "kind", "late", "light", "lucky", "mellow", "merry", "mild", "neat", "noble", "plain",
+)  # fmt: skip
+_NOUNS: Final = (
+    "acorn", "anchor", "bay", "birch", "bridge", "brook", "cedar", "cliff", "cloud", "comet",
+    "cove", "dawn", "delta", "ember", "fern", "field", "forest", "garden", "glade", "harbour",
+    "heron", "hill", "island", "lake", "lantern", "maple", "meadow", "moon", "oak", "orchard",
+    "otter", "river",
+)  # fmt: skip
+
+
+def make_slug(id: str) -> str:
+    """A Session's slug: two plain words, the same for the same id."""
+    first, second = hashlib.sha256(id.encode()).digest()[:2]
+    return f"{_ADJECTIVES[first % len(_ADJECTIVES)]}-{_NOUNS[second % len(_NOUNS)]}"
 
 
 def placeholder(created_millis: int) -> str:

@@ -13,59 +13,40 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.session import usage
 from perdure.core.session.answer_limits import AnswerLimits
+from perdure.core.session.call_recorder import Call, CallRecorder, broken
 from perdure.core.session.live_parts import Kind, StreamedParts
 from perdure.llm import event as llm
-from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.schema import live_event as live
 from perdure.schema import redaction
-from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import StepSnapshot
-from perdure.schema.session.tool import CallProvider, ProviderMetadata, ToolContent, error_info
-from perdure.schema.value import State
+from perdure.schema.session.tool import CallProvider, error_info
 
 Fragment = live.TextDelta | live.ReasoningDelta | live.ToolInputDelta
 Output = SessionEvent | Fragment
 
 TOOLS_DISABLED: Final = "Tools are disabled for this answer: the step limit is reached."
 NOTHING_KEPT: Final = StepSnapshot()
-NO_HOSTED_RESULT: Final = "The provider did not return a result for this call"
 
 
-class _Call(State):
-    name: str
-    input_ended: bool = False
-    called: bool = False
-    settled: bool = False
-    executed: bool = False
-    metadata: ProviderMetadata | None = None
-
-
-class TurnRecorder:
+class TurnRecorder(CallRecorder):
     def __init__(
         self, *, session_id: SessionID, message_id: MessageID, agent: str, model: ModelRef
     ) -> None:
-        self._session_id = session_id
-        self.message_id = message_id
+        super().__init__(session_id=session_id, message_id=message_id)
         self._agent = agent
         self._model = model
         self.before = NOTHING_KEPT
         """The file snapshot at the start of the step."""
         self.streamed = StreamedParts()
-        self._calls: dict[str, _Call] = {}
-        self._now = 0
         self._fragments = True
         self._out: list[Output] = []
         self._limits = AnswerLimits()
-        self.started = False
         self._parts = 0
-        self.local_calls = 0
-        """Calls whose result the model expects from this program."""
-        self.finish: llm.Finish | None = None
         self.provider_error: llm.ProviderError | None = None
         self._steps: dict[type[LLMEvent], Callable[..., None]] = {
             llm.TextStart: self._text_start,
@@ -103,61 +84,7 @@ class TurnRecorder:
     def over(self) -> bool:
         return self.finish is not None or self.provider_error is not None
 
-    @property
-    def unsettled(self) -> tuple[str, ...]:
-        return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
-
-    def is_unsettled(self, call_id: str) -> bool:
-        return not self._call(call_id).settled
-
     # ---- what the runtime reports back ----------------------------------------------------------
-
-    def succeeded(
-        self,
-        call_id: str,
-        *,
-        now: int,
-        structured: JsonObject,
-        content: tuple[ToolContent, ...],
-        output_paths: tuple[str, ...],
-    ) -> events.ToolSucceeded:
-        self._now = now
-        call = self._settle(call_id)
-        return events.ToolSucceeded(
-            *self._stamp,
-            call_id=ToolCallID(call_id),
-            structured=structured,
-            content=content,
-            output_paths=output_paths,
-            provider=CallProvider(executed=call.executed),
-        )
-
-    def failed(
-        self, call_id: str, *, now: int, message: str, reported: bool = True
-    ) -> events.ToolFailed:
-        """`reported` is False if the call was cut off instead of failing by itself."""
-        self._now = now
-        call = self._settle(call_id)
-        return events.ToolFailed(
-            *self._stamp,
-            call_id=ToolCallID(call_id),
-            error=error_info(message),
-            result={"type": "error", "value": message} if reported else UNSET,
-            provider=CallProvider(executed=call.executed),
-        )
-
-    def fail_unsettled(self, message: str, *, now: int) -> list[SessionEvent]:
-        return [
-            self.failed(call_id, now=now, message=message, reported=False)
-            for call_id in self.unsettled
-        ]
-
-    def fail_hosted(self, *, now: int) -> list[SessionEvent]:
-        return [
-            self.failed(call_id, now=now, message=NO_HOSTED_RESULT, reported=False)
-            for call_id in self.unsettled
-            if self._calls[call_id].executed
-        ]
 
     def flush(self, *, now: int) -> list[SessionEvent]:
         """End every open fragment with the text so far."""
@@ -237,9 +164,9 @@ class TurnRecorder:
 
     def _input_start(self, event: llm.ToolInputStart) -> None:
         if event.id in self._calls:
-            raise _broken(f"call {event.id} started twice")
+            raise broken(f"call {event.id} started twice")
         self._open("input", event.id)
-        self._calls[event.id] = _Call(event.name)
+        self._calls[event.id] = Call(event.name)
         self._out.append(
             events.ToolInputStarted(*self._stamp, call_id=ToolCallID(event.id), name=event.name)
         )
@@ -247,7 +174,7 @@ class TurnRecorder:
     def _input_delta(self, event: llm.ToolInputDelta) -> None:
         call = self._call(event.id)
         if call.input_ended:
-            raise _broken(f"input of call {event.id} continued after its end")
+            raise broken(f"input of call {event.id} continued after its end")
         cursor = self._continue("input", event.id, event.text)
         if self._fragments:
             call_id, text = ToolCallID(event.id), event.text
@@ -257,7 +184,7 @@ class TurnRecorder:
     def _input_end(self, event: llm.ToolInputEnd) -> None:
         call = self._call(event.id)
         if call.input_ended:
-            raise _broken(f"input of call {event.id} ended twice")
+            raise broken(f"input of call {event.id} ended twice")
         call.input_ended = True
         text = self._close("input", event.id, event.text)
         self._out.append(
@@ -271,9 +198,9 @@ class TurnRecorder:
         if not call.input_ended:
             self._input_end(llm.ToolInputEnd(event.id, self.streamed.said("input", event.id)))
         if call.called or call.settled:
-            raise _broken(f"call {event.id} was made twice")
+            raise broken(f"call {event.id} was made twice")
         if call.name != event.name:
-            raise _broken(f"call {event.id} changed its tool from {call.name} to {event.name}")
+            raise broken(f"call {event.id} changed its tool from {call.name} to {event.name}")
         call.called = True
         call.executed = event.provider_executed
         self.local_calls += not event.provider_executed
@@ -293,7 +220,7 @@ class TurnRecorder:
     def _input_invalid(self, event: llm.ToolInputInvalid) -> None:
         call = self._call(event.id)
         if call.called or call.settled:
-            raise _broken(f"call {event.id} was made twice")
+            raise broken(f"call {event.id} was made twice")
         # Answered, not executed: the model sees what was wrong and can try again.
         self.local_calls += 1
         self._out.append(self.failed(event.id, now=self._now, message=event.message))
@@ -301,11 +228,11 @@ class TurnRecorder:
     def _hosted_result(self, event: llm.HostedToolResult) -> None:
         call = self._call(event.id)
         if not call.executed:
-            raise _broken(f"call {event.id} has a result, and is not the provider's to run")
+            raise broken(f"call {event.id} has a result, and is not the provider's to run")
         if call.settled:
             if event.result.type == "error":
                 return
-            raise _broken(f"call {event.id} has two results")
+            raise broken(f"call {event.id} has two results")
         call.settled = True
         value = {"type": event.result.type, "value": event.result.value}
         provider = CallProvider(executed=True, metadata=event.metadata or UNSET)
@@ -340,11 +267,6 @@ class TurnRecorder:
 
     # ---- small steps ----------------------------------------------------------------------------
 
-    @property
-    def _stamp(self) -> tuple[int, SessionID, MessageID]:
-        """The leading fields of every event and fragment of this step."""
-        return self._now, self._session_id, self.message_id
-
     def _begin(self) -> None:
         if self.started:
             return
@@ -355,20 +277,20 @@ class TurnRecorder:
 
     def _open(self, kind: Kind, id: str) -> None:
         if not self.streamed.open(kind, id):
-            raise _broken(f"{kind} {id} started twice")
+            raise broken(f"{kind} {id} started twice")
         self._begin()
         self._parts += 1
 
     def _continue(self, kind: Kind, id: str, text: str) -> int:
         cursor = self.streamed.add(kind, id, text)
         if cursor is None:
-            raise _broken(f"{kind} {id} continued before it started")
+            raise broken(f"{kind} {id} continued before it started")
         return cursor
 
     def _close(self, kind: Kind, id: str, given: str | None = None) -> str:
         text = self.streamed.close(kind, id, given)
         if text is None:
-            raise _broken(f"{kind} {id} ended before it started")
+            raise broken(f"{kind} {id} ended before it started")
         return text
 
     def _end_fragments(self) -> None:
@@ -377,22 +299,6 @@ class TurnRecorder:
         for part_id in self.streamed.list_open("text"):
             self._text_end(llm.TextEnd(part_id))
 
-    def _call(self, id: str) -> _Call:
-        call = self._calls.get(id)
-        if call is None:
-            raise _broken(f"call {id} is not known")
-        return call
-
-    def _settle(self, id: str) -> _Call:
-        call = self._call(id)
-        assert not call.settled, f"call {id} settled twice"
-        call.settled = True
-        return call
-
     def _durable(self) -> list[SessionEvent]:
         out, self._out = self._out, []
         return [item for item in out if not isinstance(item, Fragment)]
-
-
-def _broken(what: str) -> LLMError:
-    return LLMError("invalid-provider-output", f"The provider broke its own stream: {what}")

@@ -4,8 +4,11 @@ core.approval.rules evaluates the rules. An action that they leave open becomes 
 published as a live event and answered by `reply`. Pending requests are kept in memory, with the
 tool call that waits, and in a PendingStore; an "always" reply is saved to SavedRules.
 
+A request of a tool call outlives the process: when that ends, the request is left in the store, and
+the process that goes on with the call adopts it.
+
 Invariant: a request is settled once, its settlement is published before the waiter continues, and
-a cancelled waiter removes its request. A request is judged by the rules of when it was made.
+a cancelled waiter settles its request. A request is judged by the rules of when it was made.
 """
 
 import asyncio
@@ -18,6 +21,7 @@ from perdure.core import limits
 from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Decision
 from perdure.core.session import subagent
+from perdure.location.approval import permission_texts
 from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
 from perdure.ports import (
     IdSource,
@@ -27,6 +31,7 @@ from perdure.ports import (
     PermissionDeclinedError,
     UniqueViolationError,
 )
+from perdure.schema.approval.pending import PermissionWord, StoredRequest
 from perdure.schema.approval.permission import (
     Effect,
     Headless,
@@ -76,6 +81,8 @@ class PendingPermissions(State):
     store: PendingStore = field(default_factory=NoPendingStore)
     settled: list[PermissionID] = field(default_factory=list[PermissionID])
     """Settled requests that are still in the store."""
+    suspended: bool = False
+    """Whether the process ends: requests are left to the next one."""
 
 
 class LocationPermissions:
@@ -121,17 +128,18 @@ class LocationPermissions:
         if decision.effect == "allow":
             return
         if decision.effect == "deny":
-            raise PermissionBlockedError(_denied(ask, decision))
+            raise PermissionBlockedError(permission_texts.denied(ask, decision))
         if self._headless == "deny":
-            raise PermissionBlockedError(_unattended(ask, decision))
+            raise PermissionBlockedError(permission_texts.unattended(ask, decision))
         pending = await self._open(self._ids.permission(), ask)
         try:
             await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)
         finally:
             if not pending.outcome.done():
-                self._settle(pending, "reject", Unanswered())
+                self._leave(pending)
             await self._remove_settled()
         _raise_unless_allowed(pending)
+        await self._shared.store.use(pending.request.id)
 
     async def ask(
         self, ask: PermissionAsk, *, request_id: PermissionID | None = None
@@ -164,21 +172,30 @@ class LocationPermissions:
         self, request_id: PermissionID, reply: Reply, *, message: str | None = None
     ) -> None:
         """Settle a request, and the other requests that the same reply settles."""
-        pending = self._find(request_id)
-        match reply:
-            case "once":
-                self._settle(pending, "once", Allowed())
-            case "always":
-                await self._approve(pending)
-            case "reject":
-                self._settle(pending, "reject", Corrected(message) if message else Declined())
-                self._decline(pending.request.session_id)
-            case _:
-                assert_never(reply)
+        word = PermissionWord(reply=reply, message=message or UNSET)
+        await self._answer(self._find(request_id), word)
         await self._remove_settled()
+
+    async def restore(self, request: PermissionRequest) -> None:
+        """Make a request pending here that an earlier process left, and for which no call waits."""
+        ask = PermissionAsk(
+            session_id=request.session_id,
+            agent="",
+            action=request.action,
+            resources=request.resources,
+            save=() if request.save is UNSET else request.save,
+        )
+        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._pending[request.id] = _Pending(request, ask, (), outcome)
+
+    def suspend(self) -> None:
+        """The process ends: leave what waits to the next one."""
+        self._shared.suspended = True
 
     def close(self) -> None:
         """Decline all pending requests, because the Location closes."""
+        if self._shared.suspended:
+            self._pending.clear()
         self._decline(None)
 
     @property
@@ -225,9 +242,15 @@ class LocationPermissions:
     async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
         rules = self._rules(ask.agent)
         request = _request(request_id, ask)
+        stored = await self._adopt(request)
+        if isinstance(stored.request, PermissionRequest):
+            request = stored.request
         pending = _Pending(request, ask, rules, asyncio.get_running_loop().create_future())
         try:
-            await self._shared.store.add(request)
+            if stored.request is None:
+                await self._shared.store.add(request)
+            elif await self._claim(pending):
+                return pending
             if len(self._pending) >= limits.PERMISSIONS_PENDING_MAX:
                 raise PermissionBlockedError(
                     f"Too many permission requests are waiting ({limits.PERMISSIONS_PENDING_MAX})."
@@ -237,11 +260,55 @@ class LocationPermissions:
         except UniqueViolationError as error:
             raise PermissionConflictError(request_id) from error
         except BaseException:
-            self._shared.settled.append(request_id)
+            if request.id in self._pending:
+                self._leave(pending)
+            self._shared.settled.append(request.id)
             await self._remove_settled()
             raise
-        self._pending[request_id] = pending
+        self._pending[request.id] = pending
         return pending
+
+    async def _adopt(self, request: PermissionRequest) -> StoredRequest:
+        """What an earlier process of the same call left; what is void of it is published."""
+        stored = await self._shared.store.adopt(request) or StoredRequest(None)
+        for void in stored.void:
+            if isinstance(void, PermissionRequest):
+                self._publish(
+                    PermissionReplied(
+                        session_id=void.session_id, request_id=void.id, reply="reject"
+                    )
+                )
+        return stored
+
+    async def _claim(self, pending: _Pending) -> bool:
+        """Take over a request of an earlier process; return whether it is answered already."""
+        request_id = pending.request.id
+        # Pending first: at no moment is it shown by no process.
+        self._pending[request_id] = pending
+        word = await self._shared.store.claim(request_id)
+        if isinstance(word, PermissionWord) and request_id in self._pending:
+            await self._answer(pending, word)
+        return pending.outcome.done()
+
+    async def _answer(self, pending: _Pending, word: PermissionWord) -> None:
+        match word.reply:
+            case "once":
+                self._settle(pending, "once", Allowed())
+            case "always":
+                await self._approve(pending)
+            case "reject":
+                said = word.message or None
+                self._settle(pending, "reject", Corrected(said) if said else Declined())
+                self._decline(pending.request.session_id)
+            case _:
+                assert_never(word.reply)
+
+    def _leave(self, pending: _Pending) -> None:
+        """Its call does not wait any more: it was interrupted, is too late, or its process ends."""
+        if self._shared.suspended:
+            self._pending.pop(pending.request.id, None)
+        else:
+            self._settle(pending, "reject", Unanswered())
 
     async def _remove_settled(self) -> None:
         """Remove settled requests from the store."""
@@ -320,27 +387,6 @@ def _raise_unless_allowed(pending: _Pending) -> None:
         case Corrected(feedback=feedback):
             raise PermissionCorrectedError(feedback)
         case Unanswered():
-            raise PermissionBlockedError(_unanswered(pending.ask))
+            raise PermissionBlockedError(permission_texts.unanswered(pending.ask))
         case _:
             assert_never(outcome)
-
-
-def _denied(ask: PermissionAsk, decision: Decision) -> str:
-    rule = decision.rule
-    assert rule is not None, "only a rule denies"
-    return (
-        f"Denied by the rule {rule.action} {rule.resource}: agent {ask.agent!r} may not "
-        f"{ask.action} {decision.resource}."
-    )
-
-
-def _unattended(ask: PermissionAsk, decision: Decision) -> str:
-    reason = f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to "
-    if ask.protected:
-        return f"{reason}give it. It is protected: no permission rule can allow it."
-    return f"{reason}give it. A permission rule that allows it would let it pass."
-
-
-def _unanswered(ask: PermissionAsk) -> str:
-    resources = ", ".join(ask.resources)
-    return f"{ask.action} {resources} needs a person's approval, and nobody answered in time."

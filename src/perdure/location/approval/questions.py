@@ -18,6 +18,7 @@ from perdure.core import limits
 from perdure.core.approval import question_answers
 from perdure.location.approval.stores import NoPendingStore, PendingStore
 from perdure.ports import IdSource, QuestionAsk, QuestionBlockedError, QuestionRejectedError
+from perdure.schema.approval.pending import AnswersGiven, PendingWord, StoredRequest
 from perdure.schema.approval.permission import Headless
 from perdure.schema.approval.question import Answers, QuestionRequest
 from perdure.schema.errors import QuestionNotFoundError
@@ -62,6 +63,7 @@ class LocationQuestions:
         self._reply_timeout_seconds = reply_timeout_seconds
         self._store: PendingStore = store or NoPendingStore()
         self._pending: dict[QuestionID, _Pending] = {}
+        self._suspended = False
 
     async def ask(self, ask: QuestionAsk) -> Answers:
         """ports.Questioner: return the answers, or raise one of the Question errors."""
@@ -71,8 +73,9 @@ class LocationQuestions:
         try:
             await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)
         finally:
-            if not pending.outcome.done():
+            if not pending.outcome.done() and not self._suspended:
                 self._refuse(pending, Unanswered())
+            self._pending.pop(pending.request.id, None)
             await self._store.remove([pending.request.id])
         outcome = pending.outcome.result()
         match outcome:
@@ -112,8 +115,14 @@ class LocationQuestions:
         """Settle a request without answers: the run that asked stops."""
         self._refuse(self._find(request_id), Rejected())
 
+    def suspend(self) -> None:
+        """The process ends: leave what waits to the next one."""
+        self._suspended = True
+
     def close(self) -> None:
         """Reject all pending requests, because the Location closes."""
+        if self._suspended:
+            self._pending.clear()
         for request_id in tuple(self._pending):
             self.reject(request_id)
 
@@ -128,19 +137,46 @@ class LocationQuestions:
             questions=ask.questions,
             tool=ask.tool or UNSET,
         )
+        stored = await self._store.adopt(request) or StoredRequest(None)
+        for void in stored.void:
+            if isinstance(void, QuestionRequest):
+                self._publish(QuestionRejected(session_id=void.session_id, request_id=void.id))
+        if isinstance(stored.request, QuestionRequest):
+            request = stored.request
         pending = _Pending(request, asyncio.get_running_loop().create_future())
         try:
-            await self._store.add(request)
+            if stored.request is None:
+                await self._store.add(request)
+            elif await self._claim(pending):
+                return pending
             if len(self._pending) >= limits.QUESTIONS_PENDING_MAX:
                 most = limits.QUESTIONS_PENDING_MAX
                 raise QuestionBlockedError(f"Too many questions wait for an answer ({most}).")
             # Published first: a request that no client can see must not be waited for.
             self._publish(request)
         except BaseException:
+            if request.id in self._pending and not self._suspended:
+                self._refuse(pending, Unanswered())
             await self._store.remove([request.id])
             raise
         self._pending[request.id] = pending
         return pending
+
+    async def _claim(self, pending: _Pending) -> bool:
+        """Take over a request of an earlier process; return whether it is answered already."""
+        request_id = pending.request.id
+        # Pending first: at no moment is it shown by no process.
+        self._pending[request_id] = pending
+        word = await self._store.claim(request_id)
+        if word is not None and request_id in self._pending:
+            self._answer(request_id, word)
+        return pending.outcome.done()
+
+    def _answer(self, request_id: QuestionID, word: PendingWord) -> None:
+        if isinstance(word, AnswersGiven):
+            self.reply(request_id, word.answers)
+        else:
+            self.reject(request_id)
 
     def _find(self, request_id: QuestionID) -> _Pending:
         pending = self._pending.get(request_id)

@@ -7,7 +7,7 @@ after a crash. The adapters are in store.tables.
 from collections.abc import Sequence
 from typing import Protocol
 
-from perdure.schema.approval.pending import PendingRequest
+from perdure.schema.approval.pending import PendingRequest, PendingWord, StoredRequest
 from perdure.schema.approval.permission import SavedRule
 from perdure.schema.ids import ProjectID
 
@@ -20,7 +20,22 @@ class PendingStore(Protocol):
         ...
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove settled requests. Never fails: a row that stays does no harm."""
+        """Remove settled requests. Never fails: a row that stays does no harm.
+
+        One of a tool call stays until the call is settled.
+        """
+        ...
+
+    async def adopt(self, request: PendingRequest) -> StoredRequest | None:
+        """Find what the same call left in a process that is gone."""
+        ...
+
+    async def claim(self, request_id: str) -> PendingWord | None:
+        """Take over a request that waits here now; return the answer that it already has."""
+        ...
+
+    async def use(self, request_id: str) -> None:
+        """Record that the call goes on with the answer, before it does."""
         ...
 
 
@@ -31,6 +46,15 @@ class NoPendingStore:
         return
 
     async def remove(self, ids: Sequence[str]) -> None:
+        return
+
+    async def adopt(self, request: PendingRequest) -> StoredRequest | None:
+        return None
+
+    async def claim(self, request_id: str) -> PendingWord | None:
+        return None
+
+    async def use(self, request_id: str) -> None:
         return
 
 

@@ -123,6 +123,16 @@ class Engine:
         """Deliver replies that the user gave through another process to the runs of this one."""
         await pending.deliver(self._pending, self.location_registry)
 
+    def suspend_requests(self) -> frozenset[SessionID]:
+        """Leave what waits for a person to the next process; return the Sessions that wait."""
+        found: list[SessionID] = []
+        for location in self.location_registry.list_open():
+            requests = (*location.permissions.list(), *location.questions.list())
+            found += [request.session_id for request in requests]
+            location.permissions.suspend()
+            location.questions.suspend()
+        return frozenset(found)
+
     async def aclose(self) -> None:
         self.integrations.close()
         self.location_registry.close()

@@ -53,6 +53,10 @@ class LazyEngine:
         if self._engine is not None:
             await self._engine.deliver_replies()
 
+    def suspend_requests(self) -> frozenset[SessionID]:
+        """Leave what waits for a person to the next process; return the Sessions that wait."""
+        return frozenset() if self._engine is None else self._engine.suspend_requests()
+
     async def discard_output(self, path: str) -> None:
         """Remove a file of tool output."""
         await self.get().outputs.discard(path)

@@ -7,13 +7,11 @@ loads the engine.
 from perdure.ports import Database, Processes, Transaction
 from perdure.runtime.app.lazy_engine import LazyEngine
 from perdure.runtime.coordination.session_activity import SessionActivity
-from perdure.runtime.human import pending
 from perdure.runtime.live_hub import LiveHub
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import StatusChanged
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import attempt_table, job_table, revert_table, task_table
-from perdure.store.tables.pending_table import PendingRequests
 
 
 class PeerWork:
@@ -23,7 +21,6 @@ class PeerWork:
         self,
         store: EventStore,
         hub: LiveHub,
-        requests: PendingRequests,
         processes: Processes,
         *,
         activity: SessionActivity,
@@ -32,7 +29,6 @@ class PeerWork:
         self._store = store
         self._database: Database = store.database
         self._hub = hub
-        self._requests = requests
         self._processes = processes
         self._activity = activity
         self._engine = engine
@@ -42,10 +38,6 @@ class PeerWork:
     async def deliver(self) -> None:
         """Deliver replies that the user gave through another process."""
         await self._engine.deliver_replies()
-
-    async def reject_orphans(self) -> None:
-        """Reject the permission requests and questions of dead processes, and publish it."""
-        await pending.reject_orphans(self._requests, self._hub)
 
     async def end_orphans(self) -> None:
         """End the commands, terminals and language servers that dead processes left running."""

@@ -186,20 +186,20 @@ async def compose(
         stack.push_async_callback(runtime.engine.aclose)
         background = await stack.enter_async_context(Background())
         if settings.resumes:
-            _start_background(runtime, platform, requests, background)
+            _start_background(runtime, platform, background)
         try:
             yield runtime
         finally:
             await background.stop()
             if settings.finishes:
                 await runtime.coordinator.finish(limits.FINISH_SECONDS_MAX)
-            await runtime.coordinator.close()
+            waiting = runtime.engine.suspend_requests()
+            await runtime.coordinator.close(grace_seconds=settings.grace_seconds, parked=waiting)
             runtime.hub.publish(InstanceDisposed(), None)
             runtime.hub.close()
             # On a full disk the rows stay: those of a dead process count for nothing anyway.
-            with TolerateFailure("leases and open requests are not given back"):
+            with TolerateFailure("leases are not given back"):
                 await runtime.store.leases.release_all()
-                await requests.remove_own()
 
 
 def _build_runtime(
@@ -286,15 +286,12 @@ def _build_health(
     )
 
 
-def _start_background(
-    runtime: Runtime, platform: Platform, requests: PendingRequests, background: Background
-) -> None:
+def _start_background(runtime: Runtime, platform: Platform, background: Background) -> None:
     """Start the tasks that resume work and follow the other processes on the same store."""
     processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
     peer_work = PeerWork(
         runtime.store,
         runtime.hub,
-        requests,
         processes,
         activity=runtime.activity,
         engine=runtime.engine,

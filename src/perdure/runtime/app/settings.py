@@ -28,6 +28,8 @@ class RuntimeSettings(Value, kw_only=True):
     """URL of the model facts, fetched once models are used; None fetches nothing."""
     resumes: bool = True
     """Whether to run Sessions that have pending work at start; False runs only on request."""
+    grace_seconds: float = 0.0
+    """How long runs may take to finish their turn when the runtime closes."""
     finishes: bool = False
     """Whether to finish the runs in progress before closing, for a while; False interrupts them."""
     telemetry: Telemetry | None = None

@@ -17,7 +17,7 @@ from perdure.runtime.database_errors import retry_until_stored
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.schema.ids import SessionID
 from perdure.store.processes import process_table
-from perdure.store.tables import inbox_table, notice_table, retry_table
+from perdure.store.tables import retry_table
 
 
 async def beat(processes: Processes, clock: Clock) -> None:
@@ -47,7 +47,7 @@ async def adopt_jobs(peer_work: PeerWork, clock: Clock) -> None:
 
 
 async def resume_work(peer_work: PeerWork, coordinator: RunCoordinator, platform: Platform) -> None:
-    """Run Sessions with pending work, and settle what a crash interrupted; a few at a time."""
+    """Run Sessions that are owed a run, and settle what a crash interrupted; a few at a time."""
     retries, others = await _find_work(peer_work, platform)
     for session_id in retries:
         # Each waits for its provider, so they do not count against the limit.
@@ -67,7 +67,7 @@ async def resume_work(peer_work: PeerWork, coordinator: RunCoordinator, platform
 async def _find_work(
     peer_work: PeerWork, platform: Platform
 ) -> tuple[list[SessionID], list[SessionID]]:
-    """Return the Sessions that wait for a retry, and all others with pending work.
+    """Return the Sessions that wait for a retry, and all others that are owed a run.
 
     Retried until the store can be read: no other process would run these Sessions.
     """
@@ -77,12 +77,9 @@ async def _find_work(
         # First, so that everything these processes committed is found below.
         dead = await database.read(partial(process_table.list_dead, alive=platform.processes.alive))
         await peer_work.end_orphans()
-        await peer_work.reject_orphans()
         await peer_work.restore_files()
-        pending = await database.read(inbox_table.sessions_with_pending)
-        pending += await database.read(notice_table.sessions_with_pending)
         retries = await peer_work.list_free(await database.read(retry_table.list_sessions))
-        others = dict.fromkeys((*await peer_work.list_free(pending), *await peer_work.unfinished()))
+        others = dict.fromkeys(await peer_work.unfinished())
         if dead:
             # Last: if this process dies before, the next start finds the same work.
             await database.write(partial(process_table.remove, processes=dead))

@@ -10,9 +10,9 @@ Invariant: a stored notice is delivered, also if the process that stored it dies
 from collections.abc import Callable
 
 from perdure.ports import Transaction
+from perdure.runtime.coordination.run_request import request_run
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
-from perdure.store.processes import wake_table
 from perdure.store.tables import notice_table, session_table
 from perdure.store.tables.notice_table import Notice
 
@@ -28,9 +28,7 @@ class Notices:
             return False
         if await session_table.is_archived(tx, notice.session_id):
             return False
-        # In the same transaction: this process may die before it wakes the Session.
-        if await self._store.leases.runs_elsewhere(tx, notice.session_id):
-            await wake_table.request(tx, notice.session_id)
+        await request_run(tx, self._store.leases, notice.session_id)
         return True
 
     def wake(self, session_id: SessionID) -> None:

@@ -23,7 +23,8 @@ async def load_report(tx: Transaction, task: ChildTask) -> Report | None:
     child_id = task.child_id
     if await session_table.load_json(tx, child_id) is None:
         return Report(state="failed", text=_GONE)
-    if await attempt_table.get(tx, child_id) is not None:
+    mark = await attempt_table.get(tx, child_id)
+    if mark is not None and mark.state != "owed":
         return None
     cost = await _sum_cost(tx, child_id)
     prompt = await message_table.get(tx, child_id, task.message_id)

@@ -21,6 +21,7 @@ from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background import subagent_report
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.coordination.run_request import request_run
 from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.session import tree
@@ -158,6 +159,7 @@ class Subagents:
         async def within(tx: Transaction, seq: Seq) -> None:
             await _check_room(tx, task.parent_id, new=True)
             await task_table.put(tx, task)
+            await request_run(tx, self._store.leases, task.child_id)
 
         try:
             await self._store.append(

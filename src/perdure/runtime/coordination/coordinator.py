@@ -11,7 +11,7 @@ cancel the drain. A defect ends one drain and not the process, so this file may 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from functools import partial
 from typing import TypeVar
 
@@ -55,7 +55,7 @@ class RunCoordinator:
 
     @property
     def closing(self) -> bool:
-        """Whether this process is shutting down and interrupts everything."""
+        """Whether this process is shutting down: runs are suspended, for another to continue."""
         return self._closing
 
     async def run_exclusively(
@@ -115,9 +115,15 @@ class RunCoordinator:
         if runs := [entry.done for entry in self._entries.values()]:
             await asyncio.wait(runs, timeout=seconds_max)
 
-    async def close(self) -> None:
-        """Interrupt everything and start nothing more."""
+    async def close(self, *, grace_seconds: float = 0.0, parked: Container[SessionID] = ()) -> None:
+        """Start nothing more, give what runs some time to come to an end, then cancel it.
+
+        Those that are `parked` wait for a person, so they are not waited for.
+        """
         self._closing = True
+        ends = [entry.done for key, entry in self._entries.items() if key not in parked]
+        if ends and grace_seconds > 0:
+            await asyncio.wait(ends, timeout=grace_seconds)
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
 
     def _start(self, session_id: SessionID, drain: Drain, *, exclusive: bool = False) -> _Entry:

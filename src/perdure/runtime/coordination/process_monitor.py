@@ -16,7 +16,7 @@ from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
 from perdure.store.log.follow import EventFollowers
 from perdure.store.processes import interrupt_table, lease_table, process_table, wake_table
-from perdure.store.tables import attempt_table, inbox_table, notice_table
+from perdure.store.tables import attempt_table
 
 _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
@@ -27,7 +27,6 @@ class PeerRequests(Protocol):
 
     async def deliver(self) -> None: ...
     async def publish_status(self) -> None: ...
-    async def reject_orphans(self) -> None: ...
     async def end_orphans(self) -> None: ...
     async def adopt_jobs(self) -> None: ...
 
@@ -127,7 +126,7 @@ class ProcessMonitor:
         """Clear marks of runs that are over, also if an interrupt ended them before they began."""
         for session_id in self._marked - set(self._coordinator.active):
             self._marked.discard(session_id)
-            await self._database.write(partial(attempt_table.clear_begun, session_id=session_id))
+            await self._database.write(partial(attempt_table.end_begun, session_id=session_id))
 
     async def _apply_interrupts(self) -> None:
         async def job(tx: Transaction) -> list[SessionID]:
@@ -136,26 +135,14 @@ class ProcessMonitor:
 
         for session_id in await self._database.read(job):
             self._coordinator.stop(session_id)
-            await self._database.write(partial(interrupt_table.clear, session_id=session_id))
+            # The run that ends clears the request; without one, the next drain does.
+            self._coordinator.wake(session_id)
 
     async def _adopt_orphans(self) -> None:
-        """Wake Sessions with pending work whose process is gone."""
-
-        async def job(tx: Transaction) -> list[SessionID]:
-            orphans: list[SessionID] = []
-            waiting = await inbox_table.sessions_with_pending(tx)
-            waiting += await notice_table.sessions_with_pending(tx)
-            for session_id in waiting:
-                lease = await lease_table.get(tx, session_id)
-                if lease is None or not lease.process or not self._alive(lease.process):
-                    orphans.append(session_id)
-            return orphans
-
+        """Wake Sessions that are owed a run, or were in one, and whose process is gone."""
         await self._requests.end_orphans()
-        await self._requests.reject_orphans()
         await self._requests.adopt_jobs()
-        waiting = await self._database.read(job)
-        for session_id in dict.fromkeys((*waiting, *await self._unfinished())):
+        for session_id in await self._unfinished():
             self._coordinator.wake(session_id)
 
     async def _is_mine(self, tx: Transaction, session_id: SessionID) -> bool:

@@ -9,8 +9,8 @@ from perdure.core import limits
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
-from perdure.schema.ids import SessionID
-from perdure.store.log.event_store import EventStore
+from perdure.schema.ids import Seq, SessionID
+from perdure.store.log.event_store import EventStore, latest_seq
 from perdure.store.processes import interrupt_table, wake_table
 from perdure.store.tables import attempt_table, retry_table
 
@@ -26,30 +26,26 @@ class SessionActivity:
     async def interrupt(self, session_id: SessionID) -> None:
         """End the run, in whichever process, and wait until it is settled.
 
-        The wait has a limit. Raises ServiceUnavailableError if the process does not stop in time;
-        it still finds the request when it goes on.
+        What was asked for before is not owed any more. The wait has a limit. Raises
+        ServiceUnavailableError if the process does not stop in time; it still finds the request
+        when it goes on.
         """
-        await self._coordinator.interrupt(session_id)
-        if not await self._is_leased_elsewhere(session_id):
+        upto = await self._store.database.read(lambda tx: latest_seq(tx, session_id))
+        active = session_id in self._coordinator.active
+        # Not after the commit: a slow disk must not keep a tool running.
+        self._coordinator.stop(session_id)
+        if not await self._stop_owed(session_id, upto=upto, active=active):
             return
-        await self._store.database.write(lambda tx: interrupt_table.request(tx, session_id))
-        looks = limits.INTERRUPT_ELSEWHERE_SECONDS_MAX / limits.ELSEWHERE_LOOK_SECONDS
-        for _ in range(round(looks)):
-            if await self._has_stopped(session_id):
-                return
-            await self._check_response(session_id, "interrupt")
-            await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
-        # A process that took the request has ended the run; what runs now is settling, or newer.
-        if not await self._store.database.read(
+        await self._coordinator.interrupt(session_id)
+        if await self._is_leased_elsewhere(session_id):
+            await self._wait_until_stopped(session_id)
+        elif await self._store.database.read(
             lambda tx: interrupt_table.is_requested(tx, session_id)
         ):
-            return
-        raise ServiceUnavailableError(
-            f"Another process runs Session {session_id} and has not stopped it within"
-            f" {limits.INTERRUPT_ELSEWHERE_SECONDS_MAX:.0f} seconds. It was told to, and will"
-            " when it can; wait for the Session, or interrupt it again.",
-            service="session.interrupt",
-        )
+            # Nothing ran that could end itself: a run settles what a dead one left.
+            self._coordinator.wake(session_id)
+            await self._coordinator.wait_until_idle(session_id)
+        await self._wake_if_owed(session_id)
 
     async def wait_until_idle(self, session_id: SessionID) -> None:
         """Wait until nothing runs, whether the run succeeds or fails.
@@ -77,6 +73,48 @@ class SessionActivity:
             await attempt_table.is_running(tx, session_id)
             or await retry_table.get(tx, session_id) is not None
             or await wake_table.is_requested(tx, session_id)
+        )
+
+    async def _stop_owed(self, session_id: SessionID, *, upto: Seq, active: bool) -> bool:
+        """Take back what is owed, and ask the run to end. Return False if there is nothing."""
+
+        async def is_busy(tx: Transaction) -> bool:
+            return active or await attempt_table.get(tx, session_id) is not None
+
+        async def job(tx: Transaction) -> None:
+            await attempt_table.stop(tx, session_id, upto=upto)
+            if active or await attempt_table.is_running(tx, session_id):
+                await interrupt_table.request(tx, session_id)
+
+        busy = await self._store.database.read(is_busy)
+        if busy:
+            await self._store.database.write(job)
+        return busy or await self._is_leased_elsewhere(session_id)
+
+    async def _wake_if_owed(self, session_id: SessionID) -> None:
+        """Input that asked for a run meanwhile, and whose wake the end of the run swallowed."""
+        mark = await self._store.database.read(lambda tx: attempt_table.get(tx, session_id))
+        if mark is not None and mark.state == "owed":
+            self._coordinator.wake(session_id)
+
+    async def _wait_until_stopped(self, session_id: SessionID) -> None:
+        await self._store.database.write(lambda tx: interrupt_table.request(tx, session_id))
+        looks = limits.INTERRUPT_ELSEWHERE_SECONDS_MAX / limits.ELSEWHERE_LOOK_SECONDS
+        for _ in range(round(looks)):
+            if await self._has_stopped(session_id):
+                return
+            await self._check_response(session_id, "interrupt")
+            await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+        # A process that took the request has ended the run; what runs now is settling, or newer.
+        if not await self._store.database.read(
+            lambda tx: interrupt_table.is_requested(tx, session_id)
+        ):
+            return
+        raise ServiceUnavailableError(
+            f"Another process runs Session {session_id} and has not stopped it within"
+            f" {limits.INTERRUPT_ELSEWHERE_SECONDS_MAX:.0f} seconds. It was told to, and will"
+            " when it can; wait for the Session, or interrupt it again.",
+            service="session.interrupt",
         )
 
     async def list_elsewhere(self, tx: Transaction) -> list[SessionID]:

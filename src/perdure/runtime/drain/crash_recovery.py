@@ -5,6 +5,7 @@ person: then the Session waits, and nothing of it is written to the log before t
 Settling calls and steps that were left open comes before all this: see runtime.turn.ownership.
 """
 
+from functools import partial
 from typing import assert_never
 
 from msgspec import UNSET
@@ -20,14 +21,17 @@ from perdure.core.session.recovery import (
     SendRequest,
     Unclear,
 )
+from perdure.ports import Transaction
 from perdure.runtime.turn import failed_step, model_choice
 from perdure.runtime.turn.model_choice import ChosenModel
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.services import RunServices
-from perdure.schema.ids import SessionID
+from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.session.message import AssistantMessage
 from perdure.schema.session.recovery import WaitReason
 from perdure.schema.session.session import SessionInfo
-from perdure.store.tables import attempt_table
+from perdure.store.tables import attempt_table, message_table, notice_table
+from perdure.store.tables.notice_table import Notice
 
 
 class CrashRecovery:
@@ -56,7 +60,7 @@ class CrashRecovery:
             case SendRequest(step=number):
                 return await self._again(session_id, attempt, step, number)
             case AskPerson(reason=reason):
-                return await self._wait(session_id, reason)
+                return await self._wait(session_id, attempt, step, reason)
             case GiveUp():
                 return await self._give_up(session_id, attempt, step)
             case Unclear(step=number):
@@ -70,7 +74,7 @@ class CrashRecovery:
         policy = await self._policy(await self._store.load_session(session_id))
         match policy:
             case "ask":
-                return await self._wait(session_id, "unclear")
+                return await self._wait(session_id, attempt, step, "unclear")
             case "retry":
                 return await self._again(session_id, attempt, step, number)
             case "abandon":
@@ -90,13 +94,38 @@ class CrashRecovery:
         if (await self._store.load_session(session_id)).revert is not UNSET:
             # A revert is staged: nothing is sent until it is committed or cleared.
             return await self._give_up(session_id, attempt, step)
+        await self._tell_of_cut(session_id)
         self._marks.take_charge(session_id)
         return RunTurn("steer", number)
 
-    async def _wait(self, session_id: SessionID, reason: WaitReason) -> Stop:
-        await self._store.leases.write_running(
-            session_id, lambda tx: attempt_table.set_waiting(tx, session_id, reason)
+    async def _tell_of_cut(self, session_id: SessionID) -> None:
+        """Tell the model that its last answer was cut, if a part of it is in the history."""
+        step = await self._store.database.read(lambda tx: _load_cut_answer(tx, session_id))
+        if step is None:
+            return
+        notice = Notice(
+            id=recovery.go_on_id(step),
+            session_id=session_id,
+            text=recovery.GO_ON,
+            time_created=self._services.clock.now_millis(),
         )
+
+        async def put(tx: Transaction) -> None:
+            await notice_table.put(tx, notice)
+
+        await self._store.leases.write_running(session_id, put)
+
+    async def _wait(
+        self, session_id: SessionID, attempt: Attempt, step: DrainStep, reason: WaitReason
+    ) -> DrainStep:
+        """Leave it to a person, unless new input arrived while the run was taken over."""
+
+        async def job(tx: Transaction) -> bool:
+            await self._store.leases.hold_within(tx, session_id)
+            return await attempt_table.set_waiting(tx, session_id, reason)
+
+        if await self._store.database.write(job):
+            return await self._give_up(session_id, attempt, step)
         self._waiting[session_id] = reason
         return Stop()
 
@@ -105,7 +134,25 @@ class CrashRecovery:
             # Nothing was promoted: there is nothing to fail.
             self._marks.take_charge(session_id)
             return step
+        if await self._store.database.read(lambda tx: _load_cut_answer(tx, session_id)) is not None:
+            # What there is of the answer is a failed step already.
+            self._marks.take_charge(session_id)
+            await self._store.leases.write_running(session_id, partial(_release, session_id))
+            return step
         session = await self._store.load_session(session_id)
         agent = "" if session.agent is UNSET else session.agent
         await failed_step.record(self._services, session, agent=agent, reason=recovery.ABANDONED)
         return step
+
+
+async def _release(session_id: SessionID, tx: Transaction) -> None:
+    await attempt_table.release(tx, session_id)
+
+
+async def _load_cut_answer(tx: Transaction, session_id: SessionID) -> MessageID | None:
+    """The newest step, if its answer was cut when its process died or stopped."""
+    newest = await message_table.latest_conversation_message(tx, session_id)
+    step = None if newest is None else newest.message()
+    if not isinstance(step, AssistantMessage) or step.error is UNSET:
+        return None
+    return step.id if step.error.message == recovery.CUT_OFF else None

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from perdure.core.session import drain
 from perdure.core.session.drain import DrainStep, Pending, RunTurn, Stop
-from perdure.core.session.recovery import Attempt
+from perdure.core.session.recovery import AskPerson, Attempt, classify
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.drain.crash_recovery import CrashRecovery
+from perdure.runtime.drain.cut_steps import CutSteps
 from perdure.runtime.drain.turn import DrainState, Turn, TurnServices
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
@@ -31,13 +32,13 @@ from perdure.runtime.turn.boundary import (
     StaleReadError,
 )
 from perdure.runtime.turn.ownership import SessionOwnership
-from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED, TurnEnd
+from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
-from perdure.store.processes import wake_table
+from perdure.store.processes import interrupt_table, wake_table
 from perdure.store.processes.lease_table import LeaseHeldError
 from perdure.store.tables import attempt_table, retry_table
 
@@ -53,11 +54,23 @@ class _Found(Value, kw_only=True):
     """The request that an earlier run left unsettled."""
     retry: Retry | None
     """The retry that an earlier run was waiting for."""
+    stopped: bool
+    """Whether an interrupt has asked for the end of the run."""
     step: DrainStep
 
     @property
     def is_left_over(self) -> bool:
-        return self.mark is not None or self.retry is not None
+        """Whether an earlier run left something to finish, or a process died in it."""
+        return (
+            self.stopped
+            or self.retry is not None
+            or self.has_request
+            or (self.mark is not None and self.mark.deaths > 0)
+        )
+
+    @property
+    def has_request(self) -> bool:
+        return self.mark is not None and self.mark.has_request
 
     @property
     def is_root(self) -> bool:
@@ -81,6 +94,7 @@ class SessionDrain:
         self._ownership = ownership
         self._recovery = recovery
         self._finished = finished
+        self._cut_steps = CutSteps(services)
 
     async def run(self, session_id: SessionID) -> None:
         """Run until idle. If another process runs this Session, ask that one to continue."""
@@ -100,23 +114,30 @@ class SessionDrain:
         except SessionNotFoundError:
             # Another process has deleted it.
             return
+        except asyncio.CancelledError:
+            if not self._services.run.closing():
+                await shielded(self._stopped(session_id))
+            raise
         finally:
             if found is None or not found.is_root:
                 await shielded(self._finished(session_id))
 
     async def _find_work(self, session_id: SessionID) -> _Found | None:
         found = await self._look(session_id)
-        if found.turn_input is not None or found.is_left_over:
+        if found.mark is not None or found.is_left_over:
             return found
         return found if await self._ownership.is_unfinished(session_id) else None
 
     async def _look(self, session_id: SessionID) -> _Found:
         async def read(tx: Transaction) -> _Found:
-            found = await turn_inputs.load_pending(tx, session_id, continues=False)
+            mark = await attempt_table.get(tx, session_id)
+            # What waits is not due unless a run is owed.
+            found = None if mark is None else await _load_pending(tx, session_id)
             return _Found(
                 turn_input=found,
-                mark=await attempt_table.get(tx, session_id),
+                mark=mark,
                 retry=await retry_table.get(tx, session_id),
+                stopped=await interrupt_table.is_requested(tx, session_id),
                 step=drain.first_step(_pending(found)),
             )
 
@@ -124,19 +145,33 @@ class SessionDrain:
 
     async def _recovered(self, found: _Found, session_id: SessionID) -> _Found:
         """What is done about an unsettled request of an earlier run; how the drain begins then."""
+        if found.stopped:
+            await shielded(self._end_stopped(session_id, found.mark))
+            found = await self._look(session_id)
+        if found.mark is not None and await self._resume_cut(session_id, found.mark):
+            found = await self._look(session_id)
         if not found.is_left_over:
             return found
         step = await self._recovery.first_step(session_id, found.mark, found.step)
         waits = await self._store.database.read(lambda tx: retry_table.get(tx, session_id))
         return replace(found, step=step, retry=waits, turn_input=None)
 
+    async def _resume_cut(self, session_id: SessionID, mark: Attempt) -> bool:
+        """Go on with the calls of the step that an earlier run left open, if there is one."""
+        if isinstance(classify(mark), AskPerson) or not mark.has_request:
+            return False
+        orphans = self._ownership.still_running.get(session_id, ())
+        return await self._cut_steps.resume(session_id, step=mark.step, orphans=orphans) is not None
+
     async def _run_turns(self, session_id: SessionID, found: _Found) -> None:
-        state = DrainState(unanswered=found.mark is not None and found.mark.state != "begun")
+        state = DrainState(unanswered=found.has_request)
+        if found.mark is not None and not found.is_left_over:
+            self._services.marks.take_charge(session_id)
         async with self._clearing_marks(session_id, state):
             step, read = found.step, found.turn_input
             if found.retry is not None and isinstance(step, RunTurn):
                 step = await self._wait(session_id, found.retry, state)
-            while isinstance(step, RunTurn):
+            while isinstance(step, RunTurn) and not self._services.run.closing():
                 if read is None:
                     read = await self._load(session_id)
                 if not await self._may_run(read.session, state):
@@ -158,12 +193,14 @@ class SessionDrain:
         keeps_mark = False
         try:
             yield
+            # A process that ends begins no turn: the next one goes on.
+            keeps_mark = self._services.run.closing()
         except asyncio.CancelledError:
             if state.waited:
                 await shielded(self._services.retries.interrupted(session_id))
-            # When only this process ends, the next one continues from the mark.
-            keeps_mark = self._services.run.closing()
-            if state.unanswered and not keeps_mark:
+            # When only this process ends, the next one continues from the mark. Else `run` ends it.
+            keeps_mark = True
+            if state.unanswered and not self._services.run.closing():
                 await shielded(self._record_interrupted(session_id))
             raise
         except (DatabaseError, InvalidRequestError) as error:
@@ -194,21 +231,17 @@ class SessionDrain:
             return Stop(), None
         if isinstance(stale, StaleReadError):
             return step, None
-        read = await self._store.database.read(
-            lambda tx: turn_inputs.load_pending(tx, session_id, continues=False)
-        )
+        read = await self._store.database.read(lambda tx: _load_pending(tx, session_id))
         return drain.first_step(_pending(read)), read
 
     async def _after(
         self, session_id: SessionID, end: TurnEnd, state: DrainState
     ) -> tuple[DrainStep, TurnInput | None]:
-        if end.declined:
-            return Stop(), None
         if end.retry is not None:
             return await self._wait(session_id, end.retry, state, because=end.failed), None
         state.failures = 0
         read = await self._store.database.read(
-            lambda tx: turn_inputs.load_pending(tx, session_id, continues=end.continues)
+            lambda tx: _load_due(tx, session_id, continues=end.continues)
         )
         return drain.next_step(end.step, _pending(read), continues=end.continues), read
 
@@ -227,8 +260,46 @@ class SessionDrain:
     async def _load(self, session_id: SessionID) -> TurnInput:
         return await self._store.database.read(lambda tx: turn_inputs.load(tx, session_id))
 
+    async def _stopped(self, session_id: SessionID) -> None:
+        """An interrupt has ended this drain, wherever it was."""
+
+        async def look(tx: Transaction) -> Attempt | None:
+            # Before the lease is ours, what is left is for the drain that the interrupt starts.
+            if await self._store.leases.holder(tx, session_id) != "me":
+                return None
+            return await attempt_table.get(tx, session_id)
+
+        await self._end_stopped(session_id, await self._store.database.read(look))
+
+    async def _end_stopped(self, session_id: SessionID, mark: Attempt | None) -> None:
+        """Settle what an interrupt left of a run; only what was asked for since is still owed."""
+        if mark is not None and mark.has_request:
+            await self._ownership.settle_stopped(session_id)
+            # A request that was sent has an answer, if only that it was interrupted.
+            await failed_step.record_unanswered(
+                self._services.run,
+                session_id,
+                reason=TURN_INTERRUPTED,
+                sent=mark.state == "dispatched",
+            )
+            await self._store.leases.write_running(
+                session_id, lambda tx: retry_table.clear(tx, session_id)
+            )
+        await self._services.marks.clear_stopped(session_id)
+
     async def _record_interrupted(self, session_id: SessionID) -> None:
         await failed_step.record_unanswered(self._services.run, session_id, reason=TURN_INTERRUPTED)
+
+
+async def _load_due(tx: Transaction, session_id: SessionID, *, continues: bool) -> TurnInput | None:
+    """What the next turn takes in; None when no run is owed any more."""
+    if not continues and await attempt_table.get(tx, session_id) is None:
+        return None
+    return await turn_inputs.load_pending(tx, session_id, continues=continues)
+
+
+async def _load_pending(tx: Transaction, session_id: SessionID) -> TurnInput | None:
+    return await turn_inputs.load_pending(tx, session_id, continues=False)
 
 
 def _pending(read: TurnInput | None) -> Pending:

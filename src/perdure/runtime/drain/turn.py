@@ -26,25 +26,24 @@ from perdure.location.location import Location
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
 from perdure.runtime.compaction.context_window import ContextWindow
-from perdure.runtime.files import step_journal
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import boundary as boundaries
-from perdure.runtime.turn import budget, failed_step, model_choice
+from perdure.runtime.turn import budget, failed_step, model_choice, tool_runs
 from perdure.runtime.turn import request as requests
 from perdure.runtime.turn import turn_input as turn_inputs
 from perdure.runtime.turn.boundary import Boundary
 from perdure.runtime.turn.history_cache import History, HistoryCache
 from perdure.runtime.turn.media import RequestMedia
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
-from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED, ProviderTurn, TurnEnd
+from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
 from perdure.runtime.turn.tool_execution import ToolRun
+from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
-from perdure.schema.ids import MessageID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Confidential, State, Value
@@ -118,11 +117,13 @@ class Turn:
                 return await self._fail(boundary, reached, chosen.model.ref)
             return await self._answer(boundary, chosen)
         except asyncio.CancelledError:
-            await shielded(
-                failed_step.record_unanswered(
-                    self._services.run, self._session.id, reason=TURN_INTERRUPTED
+            # When only this process ends, the next one sends what this one has prepared.
+            if not self._services.run.closing():
+                await shielded(
+                    failed_step.record_unanswered(
+                        self._services.run, self._session.id, reason=TURN_INTERRUPTED
+                    )
                 )
-            )
             raise
 
     async def _commit_boundary(self, found: TurnInput, turn: RunTurn) -> Boundary:
@@ -219,7 +220,9 @@ class Turn:
             agent=chosen.agent.id,
             model=model.ref,
         )
-        journal = self._journal(message_id, prepared)
+        journal = tool_runs.journal(
+            run, self._location, self._session.id, message_id, start=prepared.snapshot
+        )
         recorder.before = journal.snapshot
         provider_turn = ProviderTurn(
             run,
@@ -238,17 +241,6 @@ class Turn:
             self._metrics.count("turn.failed")
         return end
 
-    def _journal(self, message_id: MessageID, prepared: _Prepared) -> StepJournal | UnjournaledStep:
-        if not self._location.settings.snapshots:
-            return UnjournaledStep()
-        return StepJournal(
-            self._services.run.snapshots,
-            self._session.id,
-            message_id,
-            root=step_journal.resolve_root(self._session.location.directory),
-            start=prepared.snapshot,
-        )
-
     def _tool_run(
         self,
         boundary: Boundary,
@@ -258,18 +250,14 @@ class Turn:
     ) -> ToolRun | None:
         if tools is None:
             return None
-        location = self._location
-        return ToolRun(
-            tools=tools,
+        return tool_runs.build(
+            self._services.run,
+            self._location,
+            tools,
             agent=chosen.agent.id,
             callers=boundary.callers,
-            outputs=self._services.run.outputs,
-            limits=location.output_limits,
-            instructions_beside=location.instructions.find_for_file,
-            permissions=location.permissions,
-            repeated_calls=self._state.repeated_calls,
             journal=journal,
-            metrics=self._metrics,
+            repeated_calls=self._state.repeated_calls,
             reads_documents=chosen.model.media.reads_documents,
         )
 

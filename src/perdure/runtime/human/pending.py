@@ -1,8 +1,8 @@
-"""Permission requests and questions of all processes: listed, answered, and rejected when orphaned.
+"""Permission requests and questions of all processes: listed, answered, and void when stopped.
 
 An answer that a client gave to another process is delivered to the Location where the request
-waits. A request whose process died is rejected: its call is settled as interrupted
-(runtime.turn.ownership) and never run again, so an answer would have no effect.
+waits. One for a call whose process is gone waits in the store for the process that goes on with
+the call. A request is void when its call is settled without it: by an interrupt, or by a deletion.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,13 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar, assert_never
 
 from perdure.ports import Database
-from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.session.tree import load_tree
 from perdure.schema.approval.pending import (
     AnswersGiven,
     AnswersRefused,
     PendingKind,
-    PendingRequest,
     PermissionWord,
 )
 from perdure.schema.approval.permission import PermissionRequest
@@ -27,7 +25,6 @@ from perdure.schema.errors import (
     QuestionNotFoundError,
 )
 from perdure.schema.ids import PermissionID, QuestionID, SessionID
-from perdure.schema.live_event import PermissionReplied, QuestionRejected
 from perdure.schema.location import LocationRef
 from perdure.store.tables.pending_table import PendingRequests, PendingRow
 
@@ -38,21 +35,14 @@ if TYPE_CHECKING:
 RequestT = TypeVar("RequestT", PermissionRequest, QuestionRequest)
 
 
-async def reject_orphans(requests: PendingRequests, hub: LiveHub) -> None:
-    """Reject the requests whose process died, and publish that."""
-    for row in await requests.take_orphans():
-        hub.publish(_build_rejection(row.request), row.location)
-
-
 async def deliver(requests: PendingRequests, locations: "LocationRegistry") -> None:
     """Pass the answers that other processes stored for this one to the requests that wait."""
     for row in await requests.list_answered():
         location = locations.get_open(row.location)
-        # A request that was settled here meanwhile needs no other answer.
+        # A request that was settled here needs no other answer.
         with suppress(PermissionNotFoundError, QuestionNotFoundError, InvalidRequestError):
             if location is not None:
                 await _answer(location, row)
-        await requests.remove([row.request.id])
 
 
 class PendingView(Generic[RequestT]):
@@ -76,14 +66,14 @@ class PendingView(Generic[RequestT]):
     async def list_below(self, session_id: SessionID) -> tuple[RequestT, ...]:
         """Return those of a Session and all below it. Raises SessionNotFoundError."""
         tree = await self._database.read(lambda tx: load_tree(tx, session_id))
-        here = [request for ref in tree.locations for request in self._here(ref)]
         elsewhere = self._of_kind(await self._requests.list_elsewhere(self._kind))
-        return tuple(it for it in (*elsewhere, *here) if it.session_id in tree.ids)
+        here = [request for ref in tree.locations for request in self._here(ref)]
+        return tuple(it for it in _joined(elsewhere, here) if it.session_id in tree.ids)
 
     async def list_at(self, ref: LocationRef) -> tuple[RequestT, ...]:
         """Return those of all Sessions of a Location."""
         rows = await self._requests.list_elsewhere(self._kind)
-        return (*self._of_kind(row for row in rows if _is_at(row, ref)), *self._here(ref))
+        return _joined(self._of_kind(row for row in rows if _is_at(row, ref)), self._here(ref))
 
     def _of_kind(self, rows: Iterable[PendingRow]) -> list[RequestT]:
         return [row.request for row in rows if isinstance(row.request, self._shape)]
@@ -105,12 +95,10 @@ async def _answer(location: "Location", row: PendingRow) -> None:
             assert_never(word)
 
 
-def _build_rejection(request: PendingRequest) -> PermissionReplied | QuestionRejected:
-    if isinstance(request, PermissionRequest):
-        return PermissionReplied(
-            session_id=request.session_id, request_id=request.id, reply="reject"
-        )
-    return QuestionRejected(session_id=request.session_id, request_id=request.id)
+def _joined(elsewhere: Sequence[RequestT], here: Sequence[RequestT]) -> tuple[RequestT, ...]:
+    """Each once: a request that is being taken over here is still another process's."""
+    mine = {request.id for request in here}
+    return (*(request for request in elsewhere if request.id not in mine), *here)
 
 
 def _is_at(row: PendingRow, ref: LocationRef) -> bool:

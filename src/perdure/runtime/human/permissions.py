@@ -108,14 +108,28 @@ class Permissions:
         if len((message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
             raise _too_large("message", limits.PERMISSION_FEEDBACK_BYTES_MAX)
         owner = (await self.get(session_id, request_id)).session_id
-        waiting = self._find_open((await self._load_session(owner)).location)
-        if waiting is not None and waiting.has(request_id, owner):
-            # A client that disconnects must not leave a rule saved and the request unanswered.
-            await shielded(waiting.reply(request_id, reply, message=message))
-            return
         word = PermissionWord(reply=reply, message=message or UNSET)
+        # A client that disconnects must not leave a rule saved and the request unanswered.
+        await shielded(self._settle(owner, request_id, word))
+
+    async def _settle(
+        self, owner: SessionID, request_id: PermissionID, word: PermissionWord
+    ) -> None:
+        session = await self._load_session(owner)
+        # Durable first: the process may die before the call that waits goes on.
         if not await self._requests.answer(request_id, owner, word):
             raise PermissionNotFoundError(request_id)
+        said = word.message or None
+        waiting = self._find_open(session.location)
+        if waiting is not None and waiting.has(request_id, owner):
+            await waiting.reply(request_id, word.reply, message=said)
+            return
+        orphan = await self._requests.take_orphan(request_id)
+        if orphan is None or not isinstance(orphan.request, PermissionRequest):
+            return
+        async with self._locations.hold(session.location) as location:
+            await location.permissions.restore(orphan.request)
+            await location.permissions.reply(request_id, word.reply, message=said)
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
         """Return the pending requests of all Sessions of a Location."""

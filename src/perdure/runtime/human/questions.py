@@ -50,21 +50,19 @@ class Questions:
         Raises InvalidRequestError when they do not fit the questions; the request then still waits.
         """
         request = await self._find(session_id, request_id)
+        core_answers.check_answers(request.questions, answers)
+        await self._store_answer(request.session_id, request_id, AnswersGiven(answers=answers))
         waiting = await self._find_open_for(request.session_id)
         if waiting is not None and waiting.has(request_id, request.session_id):
             waiting.reply(request_id, answers)
-            return
-        core_answers.check_answers(request.questions, answers)
-        await self._store_answer(request.session_id, request_id, AnswersGiven(answers=answers))
 
     async def reject(self, session_id: SessionID, request_id: QuestionID) -> None:
         """Settle a request without answers: the run that asked stops."""
         request = await self._find(session_id, request_id)
+        await self._store_answer(request.session_id, request_id, AnswersRefused())
         waiting = await self._find_open_for(request.session_id)
         if waiting is not None and waiting.has(request_id, request.session_id):
             waiting.reject(request_id)
-            return
-        await self._store_answer(request.session_id, request_id, AnswersRefused())
 
     async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
         """Return the pending requests of all Sessions of a Location."""

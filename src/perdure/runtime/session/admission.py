@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from perdure.core import limits
 from perdure.core.session import inbox
 from perdure.ports import Transaction
+from perdure.runtime.coordination.run_request import request_run
 from perdure.runtime.session import revert as reverts
 from perdure.schema.errors import InboxFullError, PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -25,7 +26,6 @@ from perdure.schema.session.event import PromptAdmitted
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import RevertState
 from perdure.store.log.event_store import Appended, EventStore, SequenceConflictError, Within
-from perdure.store.processes import wake_table
 from perdure.store.tables import attempt_table, inbox_table, message_table, session_table
 
 Also = Callable[[Transaction], Awaitable[None]]
@@ -59,8 +59,7 @@ class PromptAdmission:
         `resume`: the Session is to run. Raises PromptConflictError and InboxFullError.
         """
         if supplied and (stored := await self._load_admission(asked.id)) is not None:
-            await self._store.database.check_file()
-            return inbox.reconcile(stored, asked)
+            return await self._admit_again(stored, asked, resume=resume)
         try:
             appended = await self._append(
                 location, asked, supplied=supplied, resume=resume, also=also
@@ -69,9 +68,29 @@ class PromptAdmission:
             stored = await self._load_admission(asked.id)
             if stored is None:
                 raise
-            await self._store.database.check_file()
-            return inbox.reconcile(stored, asked)
+            return await self._admit_again(stored, asked, resume=resume)
         return replace(asked, admitted_seq=appended.last_seq)
+
+    async def _admit_again(
+        self, stored: AdmittedPrompt, asked: AdmittedPrompt, *, resume: bool
+    ) -> AdmittedPrompt:
+        """A retry. It also asks for a run, if the prompt still waits for one."""
+        await self._store.database.check_file()
+        receipt = inbox.reconcile(stored, asked)
+        if resume:
+            await self._request_run_again(asked)
+        return receipt
+
+    async def _request_run_again(self, asked: AdmittedPrompt) -> None:
+        async def needs_run(tx: Transaction) -> bool:
+            return await inbox_table.is_waiting(tx, asked.id)
+
+        async def job(tx: Transaction) -> None:
+            if await needs_run(tx):
+                await request_run(tx, self._store.leases, asked.session_id)
+
+        if await self._store.database.read(needs_run):
+            await self._store.database.write(job)
 
     async def _append(
         self,
@@ -138,14 +157,7 @@ class PromptAdmission:
         return within
 
     async def _request_run(self, tx: Transaction, asked: AdmittedPrompt) -> None:
-        # In the transaction of the admission: this process may die before it wakes the Session.
-        await self._store.leases.register_process(tx)
-        holder = await self._store.leases.holder(tx, asked.session_id)
-        if holder == "other":
-            await wake_table.request(tx, asked.session_id)
-        elif holder == "free":
-            # A process that starts right now would take the prompt for one that was left behind.
-            await self._store.leases.hold_within(tx, asked.session_id)
+        holder = await request_run(tx, self._store.leases, asked.session_id)
         await attempt_table.abandon(tx, asked.session_id, orphaned=holder == "dead")
 
     async def _load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:

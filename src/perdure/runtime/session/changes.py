@@ -11,6 +11,7 @@ from perdure.core import limits
 from perdure.core.session import omission, title
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.coordination.run_request import request_run
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session.event import (
@@ -28,7 +29,6 @@ from perdure.schema.session.message import (
 )
 from perdure.schema.session.session import SessionInfo
 from perdure.store.log.event_store import EventStore
-from perdure.store.processes import wake_table
 from perdure.store.tables import message_table
 from perdure.store.tables.message_table import MessageRow
 
@@ -108,8 +108,7 @@ class SessionChanges:
         await self._store.load_session(session_id)
 
         async def ask(tx: Transaction) -> None:
-            if await self._store.leases.runs_elsewhere(tx, session_id):
-                await wake_table.request(tx, session_id)
+            await request_run(tx, self._store.leases, session_id)
 
         await self._store.database.write(ask)
         self._coordinator.wake(session_id)

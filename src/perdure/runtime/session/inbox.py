@@ -84,7 +84,7 @@ class SessionInbox:
             )
 
         (before,) = await self._change(session_id, [message_id], decide)
-        # A steer is promoted at the next boundary; an idle Session has none until it is woken.
+        # A steer is promoted at the next boundary; an idle Session has one only if it owes a run.
         self._coordinator.wake(session_id)
         return replace(before, prompt=said or before.prompt, delivery=delivery or before.delivery)
 

@@ -87,7 +87,9 @@ class SessionRecovery:
 
 
 async def _is_begun(tx: Transaction, session_id: SessionID) -> bool:
-    """Whether a part of the answer is durable: then the step is settled as failed."""
+    """Whether the answer is known to have made calls: then the run goes on with those."""
     newest = await message_table.latest_conversation_message(tx, session_id)
-    message = None if newest is None else newest.message()
-    return isinstance(message, AssistantMessage) and recovery.is_unfinished(message)
+    step = None if newest is None else newest.message()
+    if not isinstance(step, AssistantMessage):
+        return False
+    return recovery.find_cut_step([step]) is not None and recovery.has_calls(step)

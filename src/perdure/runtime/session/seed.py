@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec import UNSET, UnsetType
 
-from perdure.core.session import slug
+from perdure.core.session import title as titles
 from perdure.schema.ids import ProjectID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.models.model import NO_TOKENS, ModelRef
@@ -43,7 +43,7 @@ def build_seed(
 ) -> SessionSeed:
     return SessionSeed(
         id=session_id,
-        slug=slug.make_slug(session_id),
+        slug=titles.make_slug(session_id),
         project_id=place.project_id,
         workspace_id=place.location.workspace_id,
         directory=place.location.directory,

@@ -11,9 +11,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core.session import recovery
-from perdure.core.session.recovery import Attempt
+from perdure.core.session.recovery import AskPerson, Attempt
 from perdure.core.session.retry import Retry
 from perdure.ports import DatabaseError, Transaction
 from perdure.runtime.tasks import shielded
@@ -21,16 +22,25 @@ from perdure.runtime.turn import failed_step
 from perdure.runtime.turn.history_cache import HistoryCache
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.step_log import StepUnrecordedError
+from perdure.schema.approval.pending import PendingRequest
+from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.errors import DamagedRowError
 from perdure.schema.ids import Seq, SessionID
+from perdure.schema.live_event import PermissionReplied, QuestionRejected
 from perdure.schema.location import LocationRef
-from perdure.schema.session.event import Deleted, RevertCommitted, SessionEvent, StepFailed
+from perdure.schema.session.event import (
+    Deleted,
+    RevertCommitted,
+    SessionEvent,
+    ToolFailed,
+)
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Value
 from perdure.store.log.event_store import StoredEvent, has_event_since
 from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
-from perdure.store.tables import attempt_table, message_table, retry_table
+from perdure.store.tables import attempt_table, message_table, pending_table, retry_table
 from perdure.store.tables.message_table import MessageRow
 
 logger = logging.getLogger(__name__)
@@ -43,6 +53,8 @@ class SessionOwnership:
         self._held: set[SessionID] = set()
         self._cut_off: dict[SessionID, str] = {}
         """Runs of our own that could not record how they ended, and why their steps failed."""
+        self.still_running: dict[SessionID, tuple[str, ...]] = {}
+        """What a dead process ran for a Session and could not be ended, in words."""
         self.histories = HistoryCache()
         self._store.listen(self._heard)
 
@@ -73,6 +85,7 @@ class SessionOwnership:
     def _forget(self, session_id: SessionID) -> None:
         """Whatever went wrong, the next run starts from what is on disk."""
         self._held.discard(session_id)
+        self.still_running.pop(session_id, None)
         self.histories.drop(session_id)
 
     def _heard(
@@ -116,29 +129,22 @@ class SessionOwnership:
     async def _take_over(self, session_id: SessionID) -> None:
         """Take the lease, then settle what the run before left open."""
 
-        async def look(tx: Transaction, before: Lease | None) -> tuple[list[SessionMessage], bool]:
+        async def look(tx: Transaction, before: Lease | None) -> _Left:
             if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
                 await attempt_table.count_death(tx, session_id)
-            # Whatever was to end is over.
-            await interrupt_table.clear(tx, session_id)
-            rows = await message_table.list_after(tx, session_id, await cut_floor(tx, session_id))
-            said = await message_table.latest_conversation_message(tx, session_id)
-            # A turn that made itself room left its own prompt before the cut.
-            earlier = () if said is None or said in rows else (said,)
-            messages = [row.message() for row in (*earlier, *rows)]
-            taken_back = await _is_taken_back(tx, session_id, said)
-            return messages, recovery.is_unanswered(messages) and not taken_back
+            await attempt_table.take_over(tx, session_id)
+            return await _load_left(tx, session_id)
 
-        before, (messages, unanswered) = await self._store.leases.take_over(session_id, look)
+        before, left = await self._store.leases.take_over(session_id, look)
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
         orphans = await self._end_orphans(session_id, before) if left_behind else ()
-        session = await self._settle(session_id, messages, left_behind=left_behind, orphans=orphans)
+        session = await self._settle(session_id, left, orphans)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
                 # The run is over, and no other process would continue it.
                 self._services.wake(session_id)
-        elif left_behind and unanswered:
+        elif left_behind and left.unanswered:
             agent = "" if session.agent is UNSET else session.agent
             reason = self._cut_off.get(session_id, recovery.CUT_OFF)
             if reason == recovery.CUT_OFF:
@@ -162,36 +168,107 @@ class SessionOwnership:
             if orphan.session == session_id
         )
 
+    async def settle_stopped(self, session_id: SessionID) -> None:
+        """Settle what an interrupt left open of a run before it had begun to run its calls."""
+        left = await self._store.database.read(lambda tx: _load_left(tx, session_id))
+        await self._settle(session_id, replace(left, stopped=True), ())
+
     async def _settle(
-        self,
-        session_id: SessionID,
-        messages: Sequence[SessionMessage],
-        *,
-        left_behind: bool,
-        orphans: Sequence[str],
+        self, session_id: SessionID, left: "_Left", orphans: Sequence[str]
     ) -> SessionInfo:
-        """Fail what is open. A step that had begun is over with that; nothing is owed any more."""
+        """Settle what is open, except a step with calls whose run goes on.
+
+        An answer that was cut is a failed step. Whether it is asked for again is decided later.
+        """
         now = self._services.clock.now_millis()
-        facts: list[SessionEvent] = [
-            *recovery.settle_dangling(session_id, messages, now=now, orphans=orphans)
-        ]
         reason = self._cut_off.get(session_id, recovery.CUT_OFF)
-        if left_behind:
-            facts += recovery.fail_open_step(session_id, messages, now=now, reason=reason)
+        # A step that cannot be recorded would not be the next time either.
+        owed = left.is_owed and reason == recovery.CUT_OFF
+        step = recovery.find_cut_step(left.messages)
+        goes_on = owed and left.goes_on and step is not None and recovery.has_calls(step)
+        leave = step.id if goes_on and step is not None else None
+        self.still_running[session_id] = tuple(orphans)
+        facts: list[SessionEvent] = [
+            *recovery.settle_dangling(
+                session_id, left.messages, now=now, orphans=orphans, leave=leave
+            )
+        ]
+        if leave is None:
+            facts += recovery.fail_open_step(session_id, left.messages, now=now, reason=reason)
         session = await self._store.load_session(session_id)
+        void = await self._store.database.read(lambda tx: _list_void(tx, facts)) if facts else []
         while facts:
             piece = self._store.first_piece(facts)
-            ends = isinstance(piece[-1], StepFailed)
+            ends = len(piece) == len(facts) and not owed
 
             async def within(tx: Transaction, seq: Seq, *, ends: bool = ends) -> None:
                 if ends:
-                    await attempt_table.clear(tx, session_id)
+                    await attempt_table.release(tx, session_id)
 
             await self._store.append(
                 session_id, piece, location=session.location, running=True, within=within
             )
             facts = facts[len(piece) :]
+        for request in void:
+            self._services.hub.publish(build_rejection(request), session.location)
         return session
+
+
+class _Left(Value, kw_only=True):
+    """What the run before left of a Session."""
+
+    messages: tuple[SessionMessage, ...]
+    unanswered: bool
+    """Whether a prompt or a notice was promoted, and no step followed."""
+    mark: Attempt | None
+    stopped: bool
+    """Whether an interrupt had asked for its end."""
+
+    @property
+    def is_owed(self) -> bool:
+        return self.mark is not None and not self.stopped
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run continues without a decision of a person."""
+        return self.is_owed and not isinstance(recovery.classify(self.mark), AskPerson)
+
+
+async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
+    rows = await message_table.list_after(tx, session_id, await cut_floor(tx, session_id))
+    said = await message_table.latest_conversation_message(tx, session_id)
+    # A turn that made itself room left its own prompt before the cut.
+    earlier = () if said is None or said in rows else (said,)
+    messages = [row.message() for row in (*earlier, *rows)]
+    taken_back = await _is_taken_back(tx, session_id, said)
+    return _Left(
+        messages=tuple(messages),
+        unanswered=recovery.is_unanswered(messages) and not taken_back,
+        mark=await attempt_table.get(tx, session_id),
+        stopped=await interrupt_table.is_requested(tx, session_id),
+    )
+
+
+async def _list_void(tx: Transaction, facts: list[SessionEvent]) -> list[PendingRequest]:
+    """What a person has yet to answer, and the calls that are settled here asked."""
+    rows = [
+        row
+        for fact in facts
+        if isinstance(fact, ToolFailed)
+        for row in await pending_table.list_of_call(
+            tx, fact.session_id, fact.assistant_message_id, fact.call_id
+        )
+    ]
+    return [row.request for row in rows if row.answer is None]
+
+
+def build_rejection(request: PendingRequest) -> PermissionReplied | QuestionRejected:
+    """The live event of a request that is void."""
+    if isinstance(request, PermissionRequest):
+        return PermissionReplied(
+            session_id=request.session_id, request_id=request.id, reply="reject"
+        )
+    return QuestionRejected(session_id=request.session_id, request_id=request.id)
 
 
 async def _owed(tx: Transaction, session_id: SessionID) -> tuple[Attempt | None, Retry | None]:

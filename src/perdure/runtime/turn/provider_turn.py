@@ -7,15 +7,14 @@ result. Facts that nothing waits for share a commit. However the turn ends, its 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
 from perdure.core import limits
 from perdure.core.session import turn_recorder
-from perdure.core.session.recovery import INTERRUPTED
-from perdure.core.session.retry import Retry
+from perdure.core.session.recovery import CUT_OFF, INTERRUPTED
 from perdure.core.session.turn_recorder import Fragment, Output, TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
@@ -25,11 +24,19 @@ from perdure.net.streams import close_stream
 from perdure.ports import DatabaseError
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import Background, shielded
+from perdure.runtime.turn import tool_execution
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.step_log import StepLog
 from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
 from perdure.runtime.turn.tool_progress import ToolProgress
+from perdure.runtime.turn.turn_end import (
+    TURN_BROKEN,
+    TURN_DECLINED,
+    TURN_INTERRUPTED,
+    TURN_OUT_OF_MEMORY,
+    TurnEnd,
+)
 from perdure.schema.ids import ToolCallID
 from perdure.schema.live_event import TodosChanged
 from perdure.schema.location import LocationRef
@@ -40,40 +47,17 @@ from perdure.schema.session.event import (
     ToolProgressed,
 )
 from perdure.schema.session.session import SessionInfo
-from perdure.schema.value import Value
 from perdure.store.processes.lease_table import LeaseHeldError
+from perdure.store.tables import pending_table
 from perdure.tools.api.registry import ToolError
 from perdure.tools.api.tool import Progress
 
-TURN_INTERRUPTED = "Provider turn interrupted"
-TURN_BROKEN = "Stopped: an internal error"
-TURN_OUT_OF_MEMORY = "Stopped: the server had no memory left for the answer"
-TURN_DECLINED = "Stopped: what a tool asked for was declined"
 _TOO_MANY_CALLS = f"Too many calls in one turn; at most {limits.TOOL_CALLS_PER_TURN_MAX} are run."
 _FLUSH_SECONDS: Final = 0.02
 
 
 class _DeclinedError(Exception):
     """Ends the whole turn from inside one of its tool calls."""
-
-
-class TurnEnd(Value, kw_only=True):
-    """How a turn ended."""
-
-    step: int
-    """Which turn since input was last promoted this was."""
-    continues: bool = False
-    """Whether the model waits for the results of its tool calls."""
-    answered: bool = False
-    """Whether the answer is complete."""
-    declined: bool = False
-    """Whether a person declined what a tool asked for."""
-    overflow: str | None = None
-    """The provider's message that the request is too large. Nothing was recorded."""
-    failed: LLMError | None = None
-    """A failure that may pass, before anything was recorded."""
-    retry: Retry | None = None
-    """When the request is sent again."""
 
 
 class ProviderTurn:
@@ -92,6 +76,7 @@ class ProviderTurn:
         self._store = services.store
         self._hub = services.hub
         self._clock = services.clock
+        self._closing = services.closing
         self._marks = marks
         self._log = StepLog(services.store, marks, session)
         self._session = session
@@ -110,6 +95,7 @@ class ProviderTurn:
         """Calls that run as soon as they are durable."""
         self._streamed = False
         self._step_settled = False
+        self._declined = False
 
     async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
         """Send the request and see it through to the end of its step.
@@ -119,23 +105,36 @@ class ProviderTurn:
         await self._marks.mark_dispatched(self._session.id, self._step)
         session_id, recorder = self._session.id, self._recorder
         with self._hub.answers.streaming(session_id, recorder.message_id, recorder.streamed):
-            try:
-                async with self._background, asyncio.TaskGroup() as group:
-                    failure = await self._stream(group, call, request)
-            except asyncio.CancelledError:
-                await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
-                raise
-            except BaseExceptionGroup as raised:
-                _, others = raised.split(_DeclinedError)
-                if others is not None:
-                    error = others.exceptions[0]
-                    # A step that another process has taken over is that process's to settle.
-                    if not isinstance(error, LeaseHeldError):
-                        await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
-                    raise error from raised
-                await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
-                return TurnEnd(step=self._step, declined=True)
+            failure = None
+            async with self._settling() as group:
+                failure = await self._stream(group, call, request)
             return await self._end(failure)
+
+    @asynccontextmanager
+    async def _settling(self) -> AsyncGenerator[asyncio.TaskGroup]:
+        """The scope of the turn and its calls. However it ends, the step is settled.
+
+        If only this process ends, it is settled as far as another one could not do better.
+        """
+        try:
+            async with self._background, asyncio.TaskGroup() as group:
+                yield group
+        except asyncio.CancelledError:
+            if self._closing():
+                await shielded(self._suspend())
+            else:
+                await shielded(self._settle_step(INTERRUPTED, TURN_INTERRUPTED))
+            raise
+        except BaseExceptionGroup as raised:
+            _, others = raised.split(_DeclinedError)
+            if others is not None:
+                error = others.exceptions[0]
+                # A step that another process has taken over is that process's to settle.
+                if not isinstance(error, LeaseHeldError):
+                    await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
+                raise error from raised
+            await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
+            self._declined = True
 
     # ---- the answer as it arrives ---------------------------------------------------------------
 
@@ -232,7 +231,7 @@ class ProviderTurn:
             message = outcome.message
             events.append(self._recorder.failed(call.call_id, now=now, message=message))
         else:
-            events += _todos_updated(call, outcome, now)
+            events += tool_execution.todos_updated(call, outcome, now)
             events.append(
                 self._recorder.succeeded(
                     call.call_id,
@@ -278,6 +277,8 @@ class ProviderTurn:
     # ---- the end of the step --------------------------------------------------------------------
 
     async def _end(self, failure: LLMError | None) -> TurnEnd:
+        if self._declined:
+            return TurnEnd(step=self._step, declined=True)
         overflow = self._overflow(failure)
         if overflow is not None:
             self._add_taken()
@@ -334,6 +335,30 @@ class ProviderTurn:
             self._log.add(*self._recorder.step_failed(reason, now=now))
         await self._log.commit()
 
+    async def _suspend(self) -> None:
+        """Record what is known, so that the next process goes on from there."""
+        # If nothing came back, what becomes of the request is decided when it is taken up.
+        if self._step_settled or self._log.failed or not self._recorder.started:
+            return
+        session_id, message_id = self._session.id, self._recorder.message_id
+        waiting = await self._store.database.read(
+            lambda tx: pending_table.list_waiting_calls(tx, session_id, message_id)
+        )
+        now = self._clock.now_millis()
+        self._add_taken()
+        self._log.add(*self._recorder.flush(now=now))
+        self._log.add(*self._recorder.fail_cut(now=now, leave=waiting))
+        # Calls that wait go on in the next process, which asks under the same ids.
+        if not waiting:
+            self._step_settled = True
+            if self._recorder.finish is None and self._recorder.local_calls:
+                self._recorder.finish_with_calls()
+            done = self._recorder.finish is not None
+            self._log.add(
+                *(self._step_ended(now) if done else self._recorder.step_failed(CUT_OFF, now=now))
+            )
+        await self._log.commit(continues=self._continues and not waiting, suspends=True)
+
     def _step_ended(self, now: int) -> list[SessionEvent]:
         finish = self._recorder.finish
         assert finish is not None
@@ -358,11 +383,3 @@ class ProviderTurn:
     @property
     def _location(self) -> LocationRef:
         return self._session.location
-
-
-def _todos_updated(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
-    """The todo list that a call wrote, if it did."""
-    if outcome.todos is None:
-        return []
-    stamp = (now, call.session_id, call.assistant_message_id)
-    return [TodosUpdated(*stamp, call_id=call.call_id, todos=outcome.todos)]

@@ -10,7 +10,7 @@ Invariant: nothing is sent for a Session without a mark on disk that says so.
 from perdure.ports import Transaction
 from perdure.schema.ids import SessionID
 from perdure.store.log.event_store import EventStore
-from perdure.store.processes import lease_table
+from perdure.store.processes import interrupt_table, lease_table
 from perdure.store.tables import attempt_table
 
 
@@ -43,8 +43,9 @@ class RequestMarks:
 
     async def settle(self, tx: Transaction, session_id: SessionID, *, continues: bool) -> None:
         """With the facts that settle a step; `continues`: the model waits for its tools."""
-        await attempt_table.settle(tx, session_id, continues=continues)
-        if not continues:
+        if continues:
+            await attempt_table.settle(tx, session_id)
+        elif not await attempt_table.release(tx, session_id):
             self._unsettled.discard(session_id)
 
     async def clear(self, session_id: SessionID) -> None:
@@ -55,6 +56,17 @@ class RequestMarks:
 
         async def job(tx: Transaction) -> None:
             if self._store.leases.is_mine(await lease_table.get(tx, session_id)):
-                await attempt_table.clear(tx, session_id)
+                await attempt_table.release(tx, session_id)
+
+        await self._store.database.write(job)
+
+    async def clear_stopped(self, session_id: SessionID) -> None:
+        """An interrupt has ended the run: only what was asked for after it is still owed."""
+        self._unsettled.discard(session_id)
+
+        async def job(tx: Transaction) -> None:
+            if self._store.leases.is_mine(await lease_table.get(tx, session_id)):
+                await attempt_table.release(tx, session_id)
+                await interrupt_table.clear(tx, session_id)
 
         await self._store.database.write(job)

@@ -20,8 +20,8 @@ from perdure.net.streams import close_stream
 from perdure.ports import Transaction
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
-from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.turn_end import TURN_INTERRUPTED
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import StatusChanged

@@ -49,22 +49,25 @@ class StepLog:
         """Facts that the next commit holds."""
         self._waiting.extend(facts)
 
-    async def commit(self, *, continues: bool = False) -> Sequence[SessionEvent]:
+    async def commit(
+        self, *, continues: bool = False, suspends: bool = False
+    ) -> Sequence[SessionEvent]:
         """Commit what waits, even if this task is cancelled; returns what was committed.
 
-        `continues`: if these facts settle the step, the model waits for tool results.
+        `continues`: if these facts settle the step, the model waits for tool results. `suspends`:
+        the process ends, and the request of an answer that this cuts stays marked as sent.
         """
         if not self._waiting:
             return ()
-        return await shielded(self._commit(continues=continues))
+        return await shielded(self._commit(continues=continues, suspends=suspends))
 
-    async def _commit(self, *, continues: bool) -> Sequence[SessionEvent]:
+    async def _commit(self, *, continues: bool, suspends: bool) -> Sequence[SessionEvent]:
         committed: list[SessionEvent] = []
         async with self._committing:
             # After a failed write it is not known whether the first of them are durable.
             while self._waiting and not self.failed:
                 piece = self._store.first_piece(self._waiting)
-                await self._append(piece, continues=continues)
+                await self._append(piece, continues=continues, suspends=suspends)
                 del self._waiting[: len(piece)]
                 committed += piece
         return committed
@@ -96,9 +99,10 @@ class StepLog:
         *,
         success: Succeeded | None = None,
         continues: bool = False,
+        suspends: bool = False,
     ) -> None:
         session_id = self._session.id
-        settles = isinstance(facts[-1], StepEnded | StepFailed)
+        settles = isinstance(facts[-1], StepEnded if suspends else StepEnded | StepFailed)
         certain = self._writing == 0
 
         async def within(tx: Transaction, seq: Seq) -> None:

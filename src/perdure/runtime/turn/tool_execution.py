@@ -34,7 +34,7 @@ from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema import redaction
 from perdure.schema.approval.permission import PermissionSource
 from perdure.schema.ids import MessageID
-from perdure.schema.session.event import ToolCalled
+from perdure.schema.session.event import SessionEvent, TodosUpdated, ToolCalled
 from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import TextContent
 from perdure.schema.value import Value
@@ -175,6 +175,14 @@ class ToolExecutor:
                 type="tool", message_id=call.assistant_message_id, call_id=call.call_id
             ),
         )
+
+
+def todos_updated(call: ToolCalled, outcome: Succeeded, now: int) -> list[SessionEvent]:
+    """The todo list that a call wrote, if it did."""
+    if outcome.todos is None:
+        return []
+    stamp = (now, call.session_id, call.assistant_message_id)
+    return [TodosUpdated(*stamp, call_id=call.call_id, todos=outcome.todos)]
 
 
 def _nudged(settled: Settled, nudge: str) -> Settled:

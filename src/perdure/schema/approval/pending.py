@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from perdure.schema.approval.permission import PermissionRequest, Reply
 from perdure.schema.approval.question import Answers, QuestionRequest
 from perdure.schema.codec import Record
+from perdure.schema.value import Value
 
 PendingKind = Literal["permission", "question"]
 PendingRequest = PermissionRequest | QuestionRequest
@@ -35,3 +36,11 @@ class LeftWord(Record):
     """A reply as stored."""
 
     word: PendingWord
+
+
+class StoredRequest(Value):
+    """What an earlier process of a call left of its requests."""
+
+    request: PendingRequest | None
+    void: tuple[PendingRequest, ...] = ()
+    """Requests from before the call changed: they showed something else."""

@@ -31,6 +31,7 @@ from perdure.store.tables import (
     inbox_table,
     instruction_table,
     message_table,
+    pending_table,
     retry_table,
     revert_table,
     row_checks,
@@ -178,6 +179,10 @@ class _Fold:
         self._session_changed = True
 
     async def _apply_to_assistant(self, event: AssistantEvent) -> None:
+        if isinstance(event, events.ToolSucceeded | events.ToolFailed) and self._ends_epochs:
+            await pending_table.remove_of_call(
+                self._tx, self._session_id, event.assistant_message_id, event.call_id
+            )
         if self._unfolded and self._unfolded[-1].assistant_message_id != event.assistant_message_id:
             await self._fold()
         self._unfolded.append(event)
@@ -298,7 +303,7 @@ class _Fold:
             await self._end_epoch()
             if self._ends_epochs:
                 await retry_table.clear(self._tx, self._session_id)
-                await attempt_table.clear(self._tx, self._session_id)
+                await attempt_table.release(self._tx, self._session_id)
                 await file_change_table.delete_without_message(self._tx, self._session_id)
 
     async def _delete(self) -> None:

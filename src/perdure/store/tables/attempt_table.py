@@ -1,18 +1,31 @@
-"""The unfinished request of a run, one row for each Session: operational state without history.
+"""The run that a Session is owed, and how far its request has come: operational state.
 
-A row is written with the boundary that prepares a request, updated before the first byte is sent,
-and removed with the events that settle its step. It names no process; the lease tells which
-process runs the Session and whether it lives.
+A row is written with the admission or notice that asks for a run, updated by the boundary that
+prepares a request and before its first byte is sent, and removed with the events that settle the
+last step, or by an interrupt. It names no process; the lease tells which process runs the Session
+and whether it lives.
 
-Invariant: a Session that runs past its boundary has a row; one whose run ended has none.
+Invariant: without a row nothing is promoted or sent, whatever waits in the inbox.
 """
 
-from typing import cast
+from typing import Final, cast
 
 from perdure.core.session.recovery import Attempt, AttemptState
 from perdure.ports import Transaction
-from perdure.schema.ids import SessionID
+from perdure.schema.ids import Seq, SessionID
 from perdure.schema.session.recovery import WaitReason
+
+_INPUT_SINCE: Final = 2
+"""Stored as `abandoned`: new input arrived, and the request does not wait for a decision so far."""
+_STAYS_OWED: Final = """
+    UPDATE session_attempt
+    SET state = 'owed', step = 1, deaths = 0, waits = NULL, abandoned = 0
+    WHERE session_id = :id
+        AND (EXISTS (SELECT 1 FROM session_input INDEXED BY session_input_pending
+                WHERE session_id = :id AND promoted_seq IS NULL AND cancelled_seq IS NULL)
+            OR EXISTS (SELECT 1 FROM session_notice WHERE session_id = :id))
+        AND (woken OR NOT EXISTS (SELECT 1 FROM session_interrupt WHERE session_id = :id))
+"""
 
 
 async def get(tx: Transaction, session_id: SessionID) -> Attempt | None:
@@ -30,16 +43,35 @@ async def get(tx: Transaction, session_id: SessionID) -> Attempt | None:
         step=step,
         deaths=deaths,
         waits=cast("WaitReason | None", waits),
-        abandoned=bool(abandoned),
+        abandoned=abandoned == 1,
+    )
+
+
+async def owe(tx: Transaction, session_id: SessionID) -> None:
+    """A run is asked for: it is owed until it has ended, or an interrupt has taken it back."""
+    await tx.execute(
+        "INSERT INTO session_attempt (session_id, state, step, woken) VALUES (:id, 'owed', 1,"
+        " max(1, (SELECT ifnull(max(seq), 1) FROM event WHERE session_id = :id)))"
+        " ON CONFLICT (session_id) DO UPDATE SET woken = excluded.woken",
+        {"id": session_id},
     )
 
 
 async def begin(tx: Transaction, session_id: SessionID) -> None:
-    """Mark a run as begun. An unfinished request of an earlier run is kept."""
+    """Mark a run that is owed as begun. An unfinished request of an earlier run is kept."""
     await tx.execute(
-        "INSERT OR IGNORE INTO session_attempt (session_id, state, step) VALUES (:id, 'begun', 1)",
+        "UPDATE session_attempt SET state = 'begun' WHERE session_id = :id AND state = 'owed'",
         {"id": session_id},
     )
+
+
+async def take_over(tx: Transaction, session_id: SessionID) -> None:
+    """Begin, or go on with an earlier run: input from now on is newer than its request."""
+    await tx.execute(
+        "UPDATE session_attempt SET abandoned = 0 WHERE session_id = :id AND abandoned = :later",
+        {"id": session_id, "later": _INPUT_SINCE},
+    )
+    await begin(tx, session_id)
 
 
 async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, step: int) -> None:
@@ -47,16 +79,13 @@ async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, st
     await tx.execute(
         "INSERT INTO session_attempt (session_id, state, step) VALUES (:id, :state, :step)"
         " ON CONFLICT (session_id) DO UPDATE SET"
-        " state = excluded.state, step = excluded.step, waits = NULL, abandoned = 0",
+        " state = excluded.state, step = excluded.step, waits = NULL, abandoned = 0, woken = 0",
         {"id": session_id, "state": state, "step": step},
     )
 
 
-async def settle(tx: Transaction, session_id: SessionID, *, continues: bool) -> None:
-    """Settle the step. With `continues`, tool results must be sent: another request follows."""
-    if not continues:
-        await clear(tx, session_id)
-        return
+async def settle(tx: Transaction, session_id: SessionID) -> None:
+    """Settle a step whose tool results must be sent: another request follows."""
     await tx.execute(
         "UPDATE session_attempt SET state = 'settled', step = step + 1, deaths = 0"
         " WHERE session_id = :id",
@@ -64,29 +93,67 @@ async def settle(tx: Transaction, session_id: SessionID, *, continues: bool) -> 
     )
 
 
+async def release(tx: Transaction, session_id: SessionID) -> bool:
+    """Nothing more is due for the last request. Return whether a run is still owed.
+
+    It is while input waits. After an interrupt only input that asked for a run since then counts.
+    """
+    owed = await tx.execute(_STAYS_OWED, {"id": session_id})
+    if not owed:
+        await clear(tx, session_id)
+    return owed > 0
+
+
+async def stop(tx: Transaction, session_id: SessionID, *, upto: Seq) -> None:
+    """An interrupt: what was asked for up to that sequence is not owed any more.
+
+    A request that has been prepared keeps its row, for the run that it ends.
+    """
+    asked = {"id": session_id, "upto": max(1, upto)}
+    await tx.execute(
+        "DELETE FROM session_attempt WHERE session_id = :id AND state = 'owed' AND woken <= :upto",
+        asked,
+    )
+    await tx.execute(
+        "UPDATE session_attempt SET woken = 0, abandoned = 0"
+        " WHERE session_id = :id AND woken <= :upto",
+        asked,
+    )
+
+
 async def count_death(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute(
-        "UPDATE session_attempt SET deaths = deaths + 1 WHERE session_id = :id AND waits IS NULL",
+        "UPDATE session_attempt SET deaths = deaths + 1"
+        " WHERE session_id = :id AND waits IS NULL AND state <> 'owed'"
+        # A run that waits for a person did not bring its process down.
+        " AND NOT EXISTS (SELECT 1 FROM pending_request"
+        " WHERE session_id = :id AND shown IS NOT NULL AND answer IS NULL)",
         {"id": session_id},
     )
 
 
-async def set_waiting(tx: Transaction, session_id: SessionID, reason: WaitReason) -> None:
+async def set_waiting(tx: Transaction, session_id: SessionID, reason: WaitReason) -> bool:
+    """Wait for a person's decision. Return whether new input has made it already."""
     await tx.execute(
-        "UPDATE session_attempt SET waits = :reason WHERE session_id = :id",
+        "UPDATE session_attempt SET waits = :reason, abandoned = min(abandoned, 1)"
+        " WHERE session_id = :id",
         {"id": session_id, "reason": reason},
     )
+    found = await get(tx, session_id)
+    return found is not None and found.abandoned
 
 
 async def abandon(tx: Transaction, session_id: SessionID, *, orphaned: bool) -> None:
     """Give up the request because of a new prompt, if it waits or its process died.
 
-    A run in progress just gets the prompt.
+    A run in progress just gets the prompt. If it turns out that the run has to wait for a person,
+    the prompt has decided.
     """
     await tx.execute(
-        "UPDATE session_attempt SET abandoned = 1"
-        " WHERE session_id = :id AND (waits IS NOT NULL OR :orphaned)",
-        {"id": session_id, "orphaned": int(orphaned)},
+        "UPDATE session_attempt SET abandoned ="
+        " CASE WHEN waits IS NOT NULL OR :orphaned OR abandoned = 1 THEN 1 ELSE :later END"
+        " WHERE session_id = :id",
+        {"id": session_id, "orphaned": int(orphaned), "later": _INPUT_SINCE},
     )
 
 
@@ -106,16 +173,19 @@ async def clear(tx: Transaction, session_id: SessionID) -> None:
     await tx.execute("DELETE FROM session_attempt WHERE session_id = :id", {"id": session_id})
 
 
-async def clear_begun(tx: Transaction, session_id: SessionID) -> None:
-    """Remove the row of a run that prepared no request."""
-    await tx.execute(
-        "DELETE FROM session_attempt WHERE session_id = :id AND state = 'begun' AND waits IS NULL",
+async def end_begun(tx: Transaction, session_id: SessionID) -> None:
+    """End a run that prepared no request."""
+    rows = await tx.fetch(
+        "SELECT 1 FROM session_attempt"
+        " WHERE session_id = :id AND state = 'begun' AND waits IS NULL",
         {"id": session_id},
     )
+    if rows:
+        await release(tx, session_id)
 
 
 async def list_sessions(tx: Transaction) -> list[SessionID]:
-    """Sessions with an unfinished run, in any process, living or dead."""
+    """Sessions that are owed a run, or have one, in any process, living or dead."""
     rows = await tx.fetch("SELECT session_id FROM session_attempt")
     return [SessionID(str(row[0])) for row in rows]
 
@@ -123,7 +193,8 @@ async def list_sessions(tx: Transaction) -> list[SessionID]:
 async def is_running(tx: Transaction, session_id: SessionID) -> bool:
     """Whether a run is in progress, or was when its process died."""
     rows = await tx.fetch(
-        "SELECT 1 FROM session_attempt WHERE session_id = :id AND waits IS NULL",
+        "SELECT 1 FROM session_attempt"
+        " WHERE session_id = :id AND waits IS NULL AND state <> 'owed'",
         {"id": session_id},
     )
     return bool(rows)

@@ -70,6 +70,18 @@ async def list_after(tx: Transaction, session_id: SessionID, seq: Seq) -> list[F
     return [_change(row) for row in rows]
 
 
+async def list_of_step(
+    tx: Transaction, session_id: SessionID, message_id: MessageID
+) -> list[FileChange]:
+    """Changes that one step made, or was about to make, in order."""
+    rows = await tx.fetch(
+        "SELECT root, path, before, after FROM session_file_change"
+        " WHERE session_id = :id AND message_id = :message ORDER BY number",
+        {"id": session_id, "message": message_id},
+    )
+    return [_change(row) for row in rows]
+
+
 async def delete_without_message(tx: Transaction, session_id: SessionID) -> None:
     """Delete the changes whose message no longer exists."""
     await tx.execute(

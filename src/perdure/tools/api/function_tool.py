@@ -17,7 +17,7 @@ from perdure.schema.session.tool import ToolContent
 from perdure.tools.api.function_input import FunctionInput, describe_input
 from perdure.tools.api.function_output import content_of, structured_of
 from perdure.tools.api.registry import ToolRegistrationError
-from perdure.tools.api.tool import Progress, Tool, ToolCallContext
+from perdure.tools.api.tool import Progress, Tool, ToolCallContext, ToolEffect
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +45,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     action: str | None = None,
+    effect: ToolEffect = "once",
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -52,6 +53,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     action: str | None = None,
+    effect: ToolEffect = "once",
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -60,6 +62,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     action: str | None = None,
+    effect: ToolEffect = "once",
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a tool of a typed function; without a function, give the decorator that does.
 
@@ -81,16 +84,20 @@ def tool(
     parameter of type ToolCallContext gets the context of the call; the model does not see it. A
     function that is not async runs in a thread. It may return a text, the bytes of an image, or a
     JSON value. It raises ToolFailure for what the model can act on. `action` is the permission that
-    governs the tool, if it is not its name. Raises ToolRegistrationError for a function that cannot
-    be described.
+    governs the tool, if it is not its name. `effect` says what a second execution would do: a call
+    that a crash cut is run again if it is `pure` or `idempotent`, and never if it is `once`. Raises
+    ToolRegistrationError for a function that cannot be described.
     """
     if function is None:
-        return lambda function: _make_tool(function, name, description, action)
-    return _make_tool(function, name, description, action)
+        return lambda function: tool(
+            function, name=name, description=description, action=action, effect=effect
+        )
+    made = _make_tool(function, name, description)
+    return replace(made, action=action, effect=effect)
 
 
 def _make_tool(
-    function: Callable[P, R], name: str | None, description: str | None, action: str | None
+    function: Callable[P, R], name: str | None, description: str | None
 ) -> FunctionTool[P, R]:
     named: str = name or getattr(function, "__name__", "")
     described = description or inspect.getdoc(function)
@@ -106,7 +113,6 @@ def _make_tool(
         execute=_execute(function, parameters),
         to_model_output=lambda output: output.content,
         structured=lambda output: output.structured,
-        action=action,
     )
 
 

@@ -28,7 +28,7 @@ from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import ToolContent
 from perdure.schema.value import Value
 from perdure.tools.api.input_schema import InputSchemaError, input_schema, without_nulls
-from perdure.tools.api.tool import InputT, OutputT, Tool, ToolCallContext, ToolFailure
+from perdure.tools.api.tool import InputT, OutputT, Tool, ToolCallContext, ToolEffect, ToolFailure
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NAME_CHARS_SHOWN: Final = 100
@@ -63,6 +63,8 @@ class Registration(Value, eq=False):
 
     definition: ToolDefinition
     permission_action: str
+    effect: ToolEffect
+    asks_first: bool
     run: Callable[[JsonObject, ToolCallContext], Awaitable[Settled]]
 
 
@@ -146,6 +148,16 @@ class TurnTools:
         """The estimated size of the definitions in a request."""
         return token_budget.estimate_tools(self.definitions)
 
+    def effect(self, name: str) -> ToolEffect:
+        """What a second execution would do; `once` for a tool that is not offered."""
+        registration = self._offered.get(name)
+        return "once" if registration is None else registration.effect
+
+    def asks_first(self, name: str) -> bool:
+        """Whether the tool asks for all permissions before it does anything."""
+        registration = self._offered.get(name)
+        return registration is not None and registration.asks_first
+
     async def settle(self, name: str, input: JsonObject, context: ToolCallContext) -> Settled:
         """Run one call. Declined permissions, rejected questions and defects are raised."""
         registration = self._offered.get(name)
@@ -177,6 +189,8 @@ def _registration(tool: Tool[InputT, OutputT]) -> Registration:
     return Registration(
         definition=ToolDefinition(tool.name, tool.description, schema),
         permission_action=tool.permission_action,
+        effect=tool.effect,
+        asks_first=tool.asks_first,
         run=run,
     )
 

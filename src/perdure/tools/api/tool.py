@@ -6,7 +6,7 @@ is told a ToolFailure; every other exception is a defect and propagates.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from perdure.ports.file_journal import NO_JOURNAL, Journal
 from perdure.schema.approval.permission import PermissionSource
@@ -18,6 +18,12 @@ from perdure.schema.value import Value
 
 InputT = TypeVar("InputT", bound=Record)
 OutputT = TypeVar("OutputT", bound=Record)
+
+
+ToolEffect = Literal["pure", "idempotent", "reconcilable", "once"]
+"""What a second execution of the same call would do, if a crash cut the first one. `pure`: it only
+reads. `idempotent`: the same as the first alone. `reconcilable`: the file journal tells whether the
+first one took effect. `once`: unknown, so it is never executed twice."""
 
 
 class ToolFailure(Exception):
@@ -88,6 +94,10 @@ class Tool(Value, Generic[InputT, OutputT], kw_only=True):
     """The prompt of a child Session whose result this is. Delivered with the success."""
     action: str | None = None
     """The permission action that governs it, when it is not its own name."""
+    effect: ToolEffect = "once"
+    """Whether a call that a crash cut may be executed again."""
+    asks_first: bool = False
+    """Whether it asks for all permissions before it does anything."""
 
     @property
     def permission_action(self) -> str:

@@ -93,6 +93,8 @@ def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, Appl
 
     return Tool(
         name="apply_patch",
+        effect="reconcilable",
+        asks_first=True,
         description=DESCRIPTION,
         input=ApplyPatchInput,
         output=ApplyPatchOutput,

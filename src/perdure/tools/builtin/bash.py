@@ -128,6 +128,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
 
     return Tool(
         name="bash",
+        asks_first=True,
         description=DESCRIPTION,
         input=BashInput,
         output=BashOutput,

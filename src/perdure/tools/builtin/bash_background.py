@@ -125,6 +125,7 @@ def make_bash_output(jobs: BackgroundJobs) -> Tool[LookInput, LookOutput]:
 
     return Tool(
         name="bash_output",
+        effect="pure",
         description=LOOK_DESCRIPTION,
         input=LookInput,
         output=LookOutput,
@@ -145,6 +146,7 @@ def make_bash_cancel(jobs: BackgroundJobs) -> Tool[CancelInput, CancelOutput]:
 
     return Tool(
         name="bash_cancel",
+        effect="idempotent",
         description=CANCEL_DESCRIPTION,
         input=CancelInput,
         output=CancelOutput,

@@ -73,6 +73,8 @@ def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
 
     return Tool(
         name="edit",
+        effect="reconcilable",
+        asks_first=True,
         description=DESCRIPTION,
         input=EditInput,
         output=EditOutput,

@@ -73,6 +73,8 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
 
     return Tool(
         name="glob",
+        effect="pure",
+        asks_first=True,
         description=DESCRIPTION,
         input=GlobInput,
         output=GlobOutput,

@@ -84,6 +84,8 @@ def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
 
     return Tool(
         name="grep",
+        effect="pure",
+        asks_first=True,
         description=DESCRIPTION,
         input=GrepInput,
         output=GrepOutput,

@@ -85,6 +85,8 @@ def make_question(
 
     return Tool(
         name="question",
+        effect="pure",
+        asks_first=True,
         description=DESCRIPTION,
         input=QuestionInput,
         output=QuestionOutput,

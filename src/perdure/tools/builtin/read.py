@@ -143,6 +143,8 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
 
     return Tool(
         name="read",
+        effect="pure",
+        asks_first=True,
         description=DESCRIPTION,
         input=ReadInput,
         output=ReadOutput,

@@ -60,6 +60,8 @@ def make_skill(environment: ToolEnvironment, skills: SkillLookup) -> Tool[SkillI
 
     return Tool(
         name="skill",
+        effect="pure",
+        asks_first=True,
         description=DESCRIPTION,
         input=SkillInput,
         output=SkillOutput,

@@ -104,6 +104,7 @@ def make_task(
 
     return Tool(
         name="task",
+        asks_first=True,
         description=DESCRIPTION,
         input=TaskInput,
         output=TaskOutput,

@@ -58,6 +58,8 @@ def make_todowrite(environment: ToolEnvironment) -> Tool[TodoWriteInput, TodoWri
 
     return Tool(
         name="todowrite",
+        effect="idempotent",
+        asks_first=True,
         description=DESCRIPTION,
         input=TodoWriteInput,
         output=TodoWriteOutput,

@@ -95,6 +95,8 @@ def make_webfetch(
 
     return Tool(
         name="webfetch",
+        effect="idempotent",
+        asks_first=True,
         description=DESCRIPTION,
         input=WebFetchInput,
         output=WebFetchOutput,

@@ -112,6 +112,7 @@ def make_websearch(
 
     return Tool(
         name="websearch",
+        asks_first=True,
         description=DESCRIPTION,
         input=WebSearchInput,
         output=WebSearchOutput,

@@ -64,6 +64,8 @@ def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
 
     return Tool(
         name="write",
+        effect="reconcilable",
+        asks_first=True,
         description=DESCRIPTION,
         input=WriteInput,
         output=WriteOutput,

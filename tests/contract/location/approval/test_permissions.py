@@ -18,7 +18,7 @@ from perdure.ports import (
     PermissionDeclinedError,
     UniqueViolationError,
 )
-from perdure.schema.approval.pending import PendingRequest
+from perdure.schema.approval.pending import PendingRequest, PendingWord, StoredRequest
 from perdure.schema.approval.permission import Reply, Rule, Ruleset, SavedRule
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
@@ -378,6 +378,9 @@ class Book:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     taken: set[str] = field(default_factory=set[str])
+    used: list[str] = field(default_factory=list[str])
+    left: StoredRequest | None = None
+    """What an earlier process left of the call."""
 
     async def add(self, request: PendingRequest) -> None:
         if request.id in self.taken:
@@ -388,6 +391,15 @@ class Book:
 
     async def remove(self, ids: Sequence[str]) -> None:
         self.written = [item for item in self.written if item not in ids]
+
+    async def adopt(self, request: PendingRequest) -> StoredRequest | None:
+        return self.left
+
+    async def claim(self, request_id: str) -> PendingWord | None:
+        return None
+
+    async def use(self, request_id: str) -> None:
+        self.used.append(request_id)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from perdure.schema.models.model import RequestInfo
 from perdure.schema.session.event import Deleted
 from perdure.schema.settings.agent import AgentInfo
 from perdure.store.log.event_store import EventStore
+from perdure.store.processes import interrupt_table
 from perdure.store.tables import inbox_table, notice_table, session_table, task_table
 from tests.fixtures import LOCATION, SESSION, Facts, append, opened_store, rows
 
@@ -87,6 +88,10 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
                 return
             try:
                 await run(store)
+            except asyncio.CancelledError:
+                # As every drain does that an interrupt ends.
+                await store.database.write(lambda tx: interrupt_table.clear(tx, session_id))
+                raise
             finally:
                 await desk.notify_finished(session_id)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perdure.llm.error import LLMError
-from perdure.runtime.turn.provider_turn import TURN_INTERRUPTED
+from perdure.runtime.turn.turn_end import TURN_INTERRUPTED
 from perdure.schema.ids import SessionID
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent

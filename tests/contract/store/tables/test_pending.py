@@ -1,22 +1,28 @@
-"""What waits for a person: seen by every process, answered through any, gone with its own."""
+"""What waits for a person: seen and answered through any, kept until its call ends."""
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from perdure.ports import DatabaseError, UniqueViolationError
-from perdure.schema.approval.pending import AnswersGiven, AnswersRefused, PermissionWord
-from perdure.schema.approval.permission import PermissionRequest
+from perdure.schema.approval.pending import (
+    AnswersGiven,
+    AnswersRefused,
+    PermissionWord,
+    StoredRequest,
+)
+from perdure.schema.approval.permission import PermissionRequest, PermissionSource
 from perdure.schema.approval.question import Question, QuestionRequest
-from perdure.schema.ids import PermissionID, QuestionID, SessionID
+from perdure.schema.ids import MessageID, PermissionID, QuestionID, SessionID, ToolCallID
 from perdure.schema.location import LocationRef
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import pending_table
 from perdure.store.tables.pending_table import PendingRequests
 from perdure.testing import ManualClock
-from tests.fixtures import LOCATION, OTHER, SESSION, rows
+from tests.fixtures import LOCATION, OTHER, SESSION, Facts, append, rows
 from tests.harness.faults.database import DatabaseFault, DatabasePlan, FaultyDatabase
 
 ONCE = PermissionWord(reply="once")
@@ -118,33 +124,77 @@ async def test_a_word_for_nobody_is_not_taken(store: EventStore, town: Town) -> 
     await a.add(question(), LOCATION)
     assert not await b.answer("que_unknown", SESSION, AnswersRefused())
     assert not await b.answer("que_1", OTHER, AnswersRefused())
-    # The one who waits settles by itself.
-    assert not await a.answer("que_1", SESSION, AnswersRefused())
-    town.living.discard("a")
+    # An answer is stored for a process that lives, for one that is gone, and for this one.
+    assert await a.answer("que_1", SESSION, AnswersRefused())
     assert not await b.answer("que_1", SESSION, AnswersRefused())
+    await a.add(question("que_2"), LOCATION)
+    town.living.discard("a")
+    assert await b.answer("que_2", SESSION, AnswersRefused())
 
 
-async def test_what_a_dead_process_waited_for_is_taken_once(store: EventStore, town: Town) -> None:
+async def test_a_request_without_a_call_is_taken_from_a_dead_process_once(
+    store: EventStore, town: Town
+) -> None:
     a, b, c = (living(store, town, name) for name in "abc")
     await a.add(permission(), LOCATION)
-    await b.add(permission("per_2"), LocationRef(directory="/else"))
-    await a.add(question(), LOCATION)
-    assert await b.take_orphans() == []
+    assert await b.take_orphan("per_1") is None
     town.living.discard("a")
-    assert await seen(c) == ["per_1", "per_2"]
+    assert await seen(c) == ["per_1"]
     async with asyncio.TaskGroup() as group:
-        taking = [group.create_task(process.take_orphans()) for process in (b, c, b, c)]
-    taken = [row.request.id for task in taking for row in task.result()]
-    assert sorted(taken) == ["per_1", "que_1"]
-    assert await seen(c) == ["per_2"]
+        taking = [group.create_task(process.take_orphan("per_1")) for process in (b, c, b, c)]
+    assert sum(task.result() is not None for task in taking) == 1
+    assert await b.take_orphan("per_unknown") is None
 
 
-async def test_a_process_that_ends_leaves_nothing_behind(store: EventStore, town: Town) -> None:
+async def asking(store: EventStore) -> PermissionRequest:
+    """The request of a call that runs, written by one process."""
+    facts = Facts()
+    step = [facts.step("msg_turn"), facts.input_started("msg_turn", "call_1")]
+    await append(store, [facts.created(), *step, facts.called("msg_turn", "call_1")])
+    source = PermissionSource(
+        type="tool", message_id=MessageID("msg_turn"), call_id=ToolCallID("call_1")
+    )
+    return replace(permission(), source=source)
+
+
+async def test_the_request_of_a_call_is_adopted_with_its_answer_when_its_process_is_gone(
+    store: EventStore, town: Town
+) -> None:
     a, b = living(store, town, "a"), living(store, town, "b")
-    await a.add(permission(), LOCATION)
-    await b.add(permission("per_2"), LOCATION)
-    await a.remove_own()
-    assert await rows(store, "SELECT id FROM pending_request") == [("per_2",)]
+    request = await asking(store)
+    await a.add(request, LOCATION)
+    again = replace(request, id=PermissionID("per_again"))
+    assert await b.adopt(again, LOCATION) == StoredRequest(None)
+    town.living.discard("a")
+    assert await b.answer("per_1", SESSION, ONCE)
+    adopted = await b.adopt(again, LOCATION)
+    assert adopted is not None
+    assert (adopted.request, adopted.void) == (request, ())
+    assert await b.claim("per_1") == ONCE
+    assert await seen(b) == []
+
+
+async def test_a_call_that_changed_does_not_find_its_request(store: EventStore, town: Town) -> None:
+    a, b = living(store, town, "a"), living(store, town, "b")
+    request = await asking(store)
+    await a.add(request, LOCATION)
+    town.living.discard("a")
+    moved = LocationRef(directory="/else")
+    found = await b.adopt(replace(request, id=PermissionID("per_again")), moved)
+    # What was shown is not what would be done: the old request is void.
+    assert found is not None
+    assert (found.request, found.void) == (None, (request,))
+    assert await rows(store, "SELECT id FROM pending_request") == []
+
+
+async def test_the_requests_of_a_call_end_with_it(store: EventStore, town: Town) -> None:
+    a = living(store, town, "a")
+    await a.add(await asking(store), LOCATION)
+    await a.use("per_1")
+    await a.remove(["per_1"])
+    assert await rows(store, "SELECT id, used FROM pending_request") == [("per_1", 1)]
+    await append(store, [Facts().succeeded("msg_turn", "call_1")])
+    assert await rows(store, "SELECT id FROM pending_request") == []
 
 
 async def test_an_id_waits_once_in_all_processes(store: EventStore, town: Town) -> None:

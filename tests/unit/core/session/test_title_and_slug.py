@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core import limits
-from perdure.core.session import slug, title
+from perdure.core.session import title
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_a_placeholder_is_known_again_and_says_when() -> None:
 
 @given(st.text())
 def test_a_slug_is_two_words_and_the_same_for_the_same_id(id: str) -> None:
-    adjective, noun = slug.make_slug(id).split("-")
+    adjective, noun = title.make_slug(id).split("-")
     assert adjective.isalpha()
     assert noun.isalpha()
-    assert slug.make_slug(id) == slug.make_slug(id)
+    assert title.make_slug(id) == title.make_slug(id)
 
 
 def test_slugs_differ_between_sessions() -> None:
-    assert len({slug.make_slug(f"ses_{number}") for number in range(200)}) > 150
+    assert len({title.make_slug(f"ses_{number}") for number in range(200)}) > 150

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from perdure.core.session import turn_recorder
+from perdure.core.session import call_recorder
 from perdure.core.session.turn_recorder import Fragment, TurnRecorder
 from perdure.llm import event as llm
 from perdure.llm.error import LLMError
@@ -193,7 +193,7 @@ def test_a_hosted_call_without_a_result_is_failed_and_local_ones_are_left() -> N
     facts(turn, [hosted("1"), *call("2"), STOP])
     (failure,) = turn.fail_hosted(now=3)
     assert isinstance(failure, events.ToolFailed)
-    assert (failure.call_id, failure.error.message) == ("1", turn_recorder.NO_HOSTED_RESULT)
+    assert (failure.call_id, failure.error.message) == ("1", call_recorder.NO_HOSTED_RESULT)
     assert turn.unsettled == ("2",)
 
 
