@@ -282,31 +282,34 @@ SETTLED: Final[Mapping[str, str]] = {
 }
 """Where a Session is another one when its run is over: a reason by `run: difference`."""
 
-_EARLIER: Final = "the first prompt was answered before the next one came"
+_GOES_ON: Final = "a run that was cut goes on after a restart (ADR 33)"
 _SETTLES: Final = "a server that starts settles what the one before it left open (ADR 15)"
 RESTART: Final[Mapping[str, str]] = {
-    r"tool after .*: next\.tool\.failed is new after next\.tool\.called": _SETTLES,
-    r"tool after .*: next\.step\.failed is new after next\.tool\.failed": _SETTLES,
-    r"text after .*: next\.step\.failed is new after next\.text\.started": _SETTLES,
-    r"(tool|text) after .*: \.data\[assistant\]\.error is new": _SETTLES,
+    r"tool after .*: next\.tool\.failed is new after next\.tool\.called": _GOES_ON,
+    **{
+        rf"tool after .*: next\.{after} is new after next\.{before}": _GOES_ON
+        for before, after in pairwise(("tool.failed", "step.ended", *_TEXT))
+    },
+    **{
+        rf"text after .*: next\.{after} is new after next\.{before}": _GOES_ON
+        for before, after in pairwise(("step.failed", "synthetic", *_TEXT))
+    },
+    r"(tool|text) after restart: \.data\[assistant\]\.(cost|tokens) is new": _GOES_ON,
+    r"tool after restart: \.data\[assistant\]\.content\[text\] is new": _GOES_ON,
+    r"text after .*: \.data\[synthetic\] is new": _GOES_ON,
+    r"text after .*: durable next\.synthetic is new": _GOES_ON,
     r"(tool|text) after restart: \.data\[assistant\]\.(finish|time\.completed) is new": _SETTLES,
     r"tool after restart: .*\.content\[tool\]\.(state\.error|time\.completed) is new": _SETTLES,
     r"tool after next prompt: next\.tool\.failed is missing after next\.prompt\.admitted": _SETTLES,
-    **{
-        rf"pending after .*: next\.{after} is new after next\.{before}": (
-            "what was admitted runs after a restart without another prompt (ADR 15)"
-        )
-        for before, after in pairwise((*_PROMPT, *_TEXT))
-    },
-    r"pending after next prompt: next\.prompt\.admitted is new after next\.step\.ended": _EARLIER,
-    r"pending after next prompt: next\.prompt(ed|\.admitted) is missing after .*": _EARLIER,
+    r"text after .*: next\.step\.failed is new after next\.text\.started": _SETTLES,
+    r"text after .*: \.data\[assistant\]\.error is new": _SETTLES,
     r"(tool|text|pending) after .*: durable \S+: \.location is new": (
         "kept in the log, so that replay is as live"
     ),
     r"(tool|text|pending) after .*: \.cursor\.(previous|next) is missing": (
         "what is not there is left out, never null"
     ),
-    r"(tool|text|pending) after .*: .*\.(snapshot|files) is missing": (
+    r"((tool|text) after .*|pending after next prompt): .*\.(snapshot|files) is missing": (
         "optional as published; before anything was changed there is nothing to go back to"
     ),
 }

@@ -214,7 +214,7 @@ def _build_runtime(
     engine = LazyEngine()
     publish_status = partial(_publish_status, hub=hub, engine=engine)
     coordinator = RunCoordinator(engine.drain, status=publish_status)
-    activity = SessionActivity(store, coordinator, clock)
+    activity = SessionActivity(store, coordinator, clock, resumes=settings.resumes)
     sessions = Sessions(
         SessionServices(
             store=store,

@@ -18,10 +18,19 @@ from perdure.store.tables import attempt_table, retry_table
 class SessionActivity:
     """The runs of all processes on this store."""
 
-    def __init__(self, store: EventStore, coordinator: RunCoordinator, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: EventStore,
+        coordinator: RunCoordinator,
+        clock: Clock,
+        *,
+        resumes: bool = True,
+    ) -> None:
+        """`resumes`: whether this process runs what others left when they ended."""
         self._store = store
         self._coordinator = coordinator
         self._clock = clock
+        self._resumes = resumes
 
     async def interrupt(self, session_id: SessionID) -> None:
         """End the run, in whichever process, and wait until it is settled.
@@ -50,8 +59,13 @@ class SessionActivity:
     async def wait_until_idle(self, session_id: SessionID) -> None:
         """Wait until nothing runs, whether the run succeeds or fails.
 
+        A run that a process left when it ended is continued here, if no process has done so yet.
         Raises ServiceUnavailableError while the process that runs it does not respond.
         """
+        if self._resumes and await self._store.database.read(
+            lambda tx: self._is_left_over(tx, session_id)
+        ):
+            self._coordinator.wake(session_id)
         await self._coordinator.wait_until_idle(session_id)
         while await self._store.database.read(lambda tx: self.runs_elsewhere(tx, session_id)):
             await self._check_response(session_id, "wait")
@@ -74,6 +88,13 @@ class SessionActivity:
             or await retry_table.get(tx, session_id) is not None
             or await wake_table.is_requested(tx, session_id)
         )
+
+    async def _is_left_over(self, tx: Transaction, session_id: SessionID) -> bool:
+        """Whether a run is owed or was cut, and its process has ended."""
+        if await self._store.leases.holder(tx, session_id) not in ("dead", "free"):
+            return False
+        mark = await attempt_table.get(tx, session_id)
+        return mark is not None and mark.waits is None
 
     async def _stop_owed(self, session_id: SessionID, *, upto: Seq, active: bool) -> bool:
         """Take back what is owed, and ask the run to end. Return False if there is nothing."""

@@ -142,3 +142,15 @@ async def test_the_model_is_told_what_the_journal_knows_of_a_cut_edit(
     assert failed.error.message.startswith(recovery.OUTCOME_UNKNOWN)
     said = "applied" if applied else "not applied"
     assert failed.error.message.endswith(f"notes.txt: {said}")
+
+
+@requirement("S70")
+async def test_a_session_that_a_dead_process_left_in_a_run_is_not_idle(tmp_path: Path) -> None:
+    """Nobody has looked for work yet when a client waits."""
+    acts = Effects("once")
+    await cut_in(tmp_path, acts)
+    async with life(tmp_path, "next") as stage:
+        stage.model.turn(text("done"))
+        log = await stage.at_rest(SESSION)
+    ends = [e.finish for e in log if isinstance(e, events.StepEnded)]
+    assert ends == ["tool-calls", "stop"]
