@@ -154,3 +154,23 @@ async def test_a_session_that_a_dead_process_left_in_a_run_is_not_idle(tmp_path:
         log = await stage.at_rest(SESSION)
     ends = [e.finish for e in log if isinstance(e, events.StepEnded)]
     assert ends == ["tool-calls", "stop"]
+
+
+@requirement("S70", "S189")
+async def test_a_cut_step_is_settled_without_its_directory_and_the_run_goes_on_with_it(
+    tmp_path: Path,
+) -> None:
+    acts = Effects("pure")
+    await cut_in(tmp_path, acts)
+    away = (tmp_path / "workplace").rename(tmp_path / "away")
+    async with life(tmp_path, "next") as stage:
+        log = await stage.at_rest(SESSION)
+        assert isinstance(log[-2], events.ToolFailed)
+        assert log[-2].error.message.startswith(recovery.OUTCOME_UNKNOWN)
+        assert isinstance(log[-1], events.StepFailed)
+        away.rename(tmp_path / "workplace")
+        stage.model.turn(text("done"))
+        await stage.runtime.changes.resume(SESSION)
+        log = await stage.at_rest(SESSION)
+    assert acts.begun == 1
+    assert isinstance(log[-1], events.StepEnded)
