@@ -327,9 +327,7 @@ class Sessions(RuleBasedStateMachine):
     def settle(self) -> None:
         """Everything ends, with a person who allows everything; then nothing may be left."""
         self.directory.pass_time(REST_SECONDS)
-        continued = self.directory.ask(
-            lambda r: reading.at_rest(r, tuple(self.expected.sessions))
-        )
+        continued = self.directory.ask(lambda r: reading.at_rest(r, tuple(self.expected.sessions)))
         for session_id in continued:
             self.expected.decide(session_id)
         self.expected.settled()

@@ -48,12 +48,12 @@ class SessionActivity:
         await self._coordinator.interrupt(session_id)
         if await self._is_leased_elsewhere(session_id):
             await self._wait_until_stopped(session_id)
-        elif await self._store.database.read(
-            lambda tx: interrupt_table.is_requested(tx, session_id)
-        ):
+        elif await self._is_stop_requested(session_id):
             # Nothing ran that could end itself: a run settles what a dead one left.
             self._coordinator.wake(session_id)
-            await self._coordinator.wait_until_idle(session_id)
+            # Not until it is idle: the run goes on with what was asked for since.
+            while self.runs_here(session_id) and await self._is_stop_requested(session_id):
+                await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
         await self._wake_if_owed(session_id)
 
     async def wait_until_idle(self, session_id: SessionID) -> None:
@@ -127,9 +127,7 @@ class SessionActivity:
             await self._check_response(session_id, "interrupt")
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
         # A process that took the request has ended the run; what runs now is settling, or newer.
-        if not await self._store.database.read(
-            lambda tx: interrupt_table.is_requested(tx, session_id)
-        ):
+        if not await self._is_stop_requested(session_id):
             return
         raise ServiceUnavailableError(
             f"Another process runs Session {session_id} and has not stopped it within"
@@ -161,6 +159,11 @@ class SessionActivity:
                 " taken over at once.",
                 service=f"session.{operation}",
             )
+
+    async def _is_stop_requested(self, session_id: SessionID) -> bool:
+        return await self._store.database.read(
+            lambda tx: interrupt_table.is_requested(tx, session_id)
+        )
 
     async def _is_leased_elsewhere(self, session_id: SessionID) -> bool:
         return await self._store.database.read(
