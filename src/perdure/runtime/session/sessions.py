@@ -22,7 +22,7 @@ from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
 from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema import codec
-from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
+from perdure.schema.errors import ServiceUnavailableError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
@@ -161,8 +161,7 @@ class Sessions(SessionQueries):
         Pending prompts stay pending, and run there.
         """
         await self.require_location(session_id)
-        if session_id in self._coordinator.active:
-            raise SessionBusyError(session_id)
+        await self._store.database.read(lambda tx: self._runs.check_idle(tx, session_id))
         work = partial(self._engine().moves.move, destination=destination, changes=changes)
         try:
             refused = await self._coordinator.run_exclusively(session_id, work)
@@ -194,6 +193,7 @@ class Sessions(SessionQueries):
         """Compact once nothing else runs. A failure changes nothing."""
         await self.require_location(session_id)
         compact = partial(self._engine().compactor.compact, instruction=instruction)
+        await self._runs.resume_left_over(session_id)
         try:
             outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:

@@ -13,6 +13,7 @@ import pytest
 from perdure.core.session import recovery
 from perdure.host.process_locks import ProcessLocks
 from perdure.schema.codec import Record
+from perdure.schema.errors import SessionBusyError
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events
@@ -174,3 +175,23 @@ async def test_a_cut_step_is_settled_without_its_directory_and_the_run_goes_on_w
         log = await stage.at_rest(SESSION)
     assert acts.begun == 1
     assert isinstance(log[-1], events.StepEnded)
+
+
+@requirement("S70")
+async def test_a_session_whose_run_was_cut_is_busy_until_the_run_has_gone_on(
+    tmp_path: Path,
+) -> None:
+    acts = Effects("once")
+    await cut_in(tmp_path, acts)
+    async with life(tmp_path, "next") as stage:
+        log = await stage.log(SESSION)
+        prompt = next(e for e in log if isinstance(e, events.PromptPromoted)).message_id
+        sessions, elsewhere = stage.runtime.sessions, LocationRef(directory=str(tmp_path))
+        with pytest.raises(SessionBusyError):
+            await sessions.revert.stage(SESSION, prompt)
+        with pytest.raises(SessionBusyError):
+            await sessions.move(SESSION, elsewhere)
+        stage.model.turn(text("done")).turn(text("a summary"))
+        await sessions.compact(SESSION)
+        await stage.at_rest(SESSION)
+        await sessions.revert.stage(SESSION, prompt)
