@@ -53,7 +53,7 @@ class SessionActivity:
             self._coordinator.wake(session_id)
             # Not until it is idle: the run goes on with what was asked for since.
             while self.runs_here(session_id) and await self._is_stop_requested(session_id):
-                await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+                await self._coordinator.wait_briefly(session_id, limits.ELSEWHERE_LOOK_SECONDS)
         await self._wake_if_owed(session_id)
 
     async def wait_until_idle(self, session_id: SessionID) -> None:
@@ -83,9 +83,13 @@ class SessionActivity:
         if (
             session_id in self._coordinator.active
             or await self.runs_elsewhere(tx, session_id)
-            or (self._resumes and await self._is_left_over(tx, session_id, cut=True))
+            or await self.is_cut(tx, session_id)
         ):
             raise SessionBusyError(session_id)
+
+    async def is_cut(self, tx: Transaction, session_id: SessionID) -> bool:
+        """Whether a run was cut when its process ended, and will go on in this one."""
+        return self._resumes and await self._is_left_over(tx, session_id, cut=True)
 
     def runs_here(self, session_id: SessionID) -> bool:
         return session_id in self._coordinator.active

@@ -22,7 +22,7 @@ from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
 from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema import codec
-from perdure.schema.errors import ServiceUnavailableError
+from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef
@@ -161,7 +161,10 @@ class Sessions(SessionQueries):
         Pending prompts stay pending, and run there.
         """
         await self.require_location(session_id)
-        await self._store.database.read(lambda tx: self._runs.check_idle(tx, session_id))
+        if self._runs.runs_here(session_id) or await self._store.database.read(
+            lambda tx: self._runs.is_cut(tx, session_id)
+        ):
+            raise SessionBusyError(session_id)
         work = partial(self._engine().moves.move, destination=destination, changes=changes)
         try:
             refused = await self._coordinator.run_exclusively(session_id, work)
