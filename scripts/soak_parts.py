@@ -257,14 +257,16 @@ PARTS: Final = (
     Part(
         row=23,
         name="fuzz, everything that is parsed",
-        tests=(
-            "tests/unit",
-            "tests/contract/tools/shell/test_grammar.py",
-            "-k",
-            "hypothesis or hides",
-        ),
-        variables={"PERDURE_EXAMPLES": "5000", "PERDURE_TEXTS": "60000"},
+        tests=("tests/unit", "-k", "hypothesis"),
+        variables={"PERDURE_EXAMPLES": "5000"},
         wanted=(Wanted(SECONDS, 1_800),),
+    ),
+    Part(
+        row=23,
+        name="commands against real shells",
+        tests=("tests/contract/tools/shell/test_literal_shells.py",),
+        variables={"PERDURE_TEXTS": "1000000"},
+        wanted=(Wanted("drawn commands", 2_000_000),),
     ),
     Part(
         row=25,

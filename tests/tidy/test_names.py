@@ -43,8 +43,9 @@ WORDS: Final[Mapping[str, str]] = {
         websearch websocket
     """,
     "operating system and shell": """
-        bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
-        post repository scan search shell storage telemetry tree workspace wrapper
+        bash clock code descriptor directory filesystem fs git harmless health input kind literal
+        log metrics parent piped post program repository scan search shell storage telemetry tree
+        workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

@@ -7,6 +7,7 @@ Invariant: no approval overrides a `deny` of the agent's own rules, and neither 
 earlier approval allows a protected resource.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -17,6 +18,7 @@ from perdure.schema.value import Value
 DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
 """The rules of an unknown agent."""
 
+_WILDCARDS: Final = re.compile(r"[*?]")
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 
 
@@ -27,6 +29,8 @@ class ResourceParts(Value, kw_only=True):
     """Each must be allowed."""
     spellings: tuple[str, ...] = ()
     """Other forms of the parts: rules can deny by these, but not allow."""
+    patterns: tuple[str | None, ...] = ()
+    """For each of the texts what an approval of it saves; no other approval covers it."""
     complete: bool = True
     """False if the resource has further parts that could not be determined."""
 
@@ -74,18 +78,19 @@ def decide(
 ) -> Decision:
     """One decision over all resources: deny before ask before allow. No resources: allow.
 
-    With `parts`, a rule that allows a resource by a pattern does not allow its other parts.
+    With `parts`, a rule that allows a resource by a pattern does not allow its other parts, and an
+    approval covers a part only if it is what would be saved for that part now.
     """
 
-    def judge(rules: Ruleset) -> Decision:
+    def judge(approved: Ruleset) -> Decision:
         if parts is None:
-            return _strictest(rules, action, resources)
-        return _decide_parts(rules, action, resources, parts)
+            return _strictest((*agent_rules, *approved), action, resources)
+        return _decide_parts(agent_rules, approved, action=action, resources=resources, parts=parts)
 
-    own = judge(agent_rules)
+    own = judge(())
     if own.effect != "ask" or not approvals:
         return own
-    return judge((*agent_rules, *approvals))
+    return judge(approvals)
 
 
 def decide_protected(agent_rules: Ruleset, *, action: str, resources: tuple[str, ...]) -> Decision:
@@ -117,14 +122,20 @@ def _strictest(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decis
 
 
 def _decide_parts(
-    rules: Ruleset, action: str, resources: tuple[str, ...], parts: ResourceParts
+    agent_rules: Ruleset,
+    approved: Ruleset,
+    *,
+    action: str,
+    resources: tuple[str, ...],
+    parts: ResourceParts,
 ) -> Decision:
+    rules = (*agent_rules, *approved)
     named = [(text, _narrow_rule(rules, action, text)) for text in resources]
     forms = [(text, _narrow_rule(rules, action, text)) for text in parts.spellings]
     for text, rule in (*named, *forms):
         if rule is not None and rule.effect == "deny":
             return Decision("deny", text, rule)
-    decided = _strictest(rules, action, parts.texts)
+    decided = _strictest(agent_rules, action, _not_approved(approved, action, parts))
     if decided.effect == "deny":
         return decided
     if all(rule is not None and _allows_literally(rule, text) for text, rule in named):
@@ -135,8 +146,17 @@ def _decide_parts(
     return decided if parts.complete else _decide_wide(rules, action, resources)
 
 
+def _not_approved(approved: Ruleset, action: str, parts: ResourceParts) -> tuple[str, ...]:
+    """The parts that no approval covers."""
+    saved = {rule.resource for rule in approved if wildcard.matches(rule.action, action)}
+    pairs = zip(parts.texts, parts.patterns, strict=False)
+    covered = {text for text, pattern in pairs if pattern in saved}
+    return tuple(text for text in parts.texts if text not in saved and text not in covered)
+
+
 def _allows_literally(rule: Rule, text: str) -> bool:
-    return rule.effect == "allow" and rule.resource == text
+    """Whether it names this text, and not by wildcards that happen to be in the text."""
+    return rule.effect == "allow" and rule.resource == text and not _WILDCARDS.search(text)
 
 
 def _narrow_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:

@@ -6,7 +6,8 @@ expanded (core.shell.wrapper). core.shell.approval_pattern has the patterns that
 The caller passes in the parser. This is a convenience for people, not a sandbox: an allowed program
 may do anything.
 
-Invariant: parts that cannot be determined make the review unclear; none is left out silently.
+Invariant: a review is clear only if every word is literal and every argument was looked into. Parts
+that cannot be determined make it unclear; none is left out silently.
 """
 
 import posixpath
@@ -18,7 +19,7 @@ from msgspec import field
 
 from perdure.core.files.paths import is_within
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
-from perdure.core.shell import approval_pattern, wrapper
+from perdure.core.shell import approval_pattern, builtin, program_code, wrapper
 from perdure.core.shell.word import Word, render_words
 from perdure.schema.value import State, Value
 
@@ -26,10 +27,15 @@ _DIRECTORY_CHANGES: Final = frozenset({"cd", "pushd"})
 _HARMLESS_TARGETS: Final = frozenset(
     {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero"}
 )
-_RESERVED: Final = frozenset(
-    {"{", "}", "!", "[[", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function"}
-    | {"if", "in", "select", "then", "until", "while"}
-)
+_NAME: Final = re.compile(r"[A-Za-z0-9_./][\w@%+:,./-]*|\[|:", re.ASCII)
+_SETTING: Final = re.compile(r"([A-Za-z_]\w*)=[\w@%+:,./-]*", re.ASCII)
+_VARIABLES_TEXT: Final = """
+    CGO_ENABLED CI COLUMNS DEBIAN_FRONTEND DEBUG FORCE_COLOR GOARCH GOOS LINES LOG_LEVEL NODE_ENV
+    NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED RAILS_ENV RUST_BACKTRACE
+    RUST_LOG TERM TZ VERBOSE
+"""
+_VARIABLES: Final = frozenset(_VARIABLES_TEXT.split())
+"""Variables that name no program, no file and no code."""
 _DESCRIPTOR: Final = re.compile(r"[0-9]*-?")
 
 
@@ -124,7 +130,7 @@ def _script(found: _Found, text: str, *, depth: int) -> None:
             case SimpleCommand(words=words):
                 _command(found, words, depth=depth)
             case Assignment(source=source):
-                found.add(Part(text=source, pattern=approval_pattern.exact_pattern(source)))
+                _setting(found, source)
             case Redirection():
                 _redirection(found, item)
 
@@ -136,31 +142,52 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
     if not words or words[0].literal is None:
         found.doubt("the name of a command is only known when it runs")
         return
-    if words[0].source in _RESERVED:
-        # The grammar parsed the start of a compound command as the name of a simple one.
-        found.doubt(f"where the command after {words[0].source} begins is not known here")
     if words[0].literal in _DIRECTORY_CHANGES:
         _directory_change(found, words)
         return
     wrapped = wrapper.unwrap(words)
-    if wrapped.unclear is not None:
-        found.doubt(wrapped.unclear)
+    for why in (_unclear_name(words[0]), wrapped.unclear, _unclear_words(words)):
+        if why is not None:
+            found.doubt(why)
     if wrapped.counts:
-        found.add(_part(words))
+        found.add(_part(words, denials=wrapped.denials))
     for setting in wrapped.settings:
-        found.add(Part(text=setting, pattern=approval_pattern.exact_pattern(setting)))
+        _setting(found, setting)
     for inner in wrapped.commands:
         _command(found, inner, depth=depth + 1)
     for code in wrapped.scripts:
         _script(found, code, depth=depth + 1)
 
 
-def _part(words: Sequence[Word], *, outside: bool = False) -> Part:
+def _unclear_name(word: Word) -> str | None:
+    plain = _NAME.fullmatch(word.literal or "")
+    return None if plain else f"{word.source} is not the plain name of a program"
+
+
+def _unclear_words(words: Sequence[Word]) -> str | None:
+    return builtin.unclear_builtin(words) or program_code.unclear_code(words)
+
+
+def _setting(found: _Found, source: str) -> None:
+    """A variable that is set. Most can name a program or code for one of the other parts."""
+    known = _SETTING.fullmatch(source)
+    if known is None or known[1] not in _VARIABLES:
+        found.doubt(f"what {source.partition('=')[0]} changes is not looked into")
+    found.add(Part(text=source, pattern=approval_pattern.exact_pattern(source)))
+
+
+def _part(
+    words: Sequence[Word],
+    *,
+    outside: bool = False,
+    denials: Sequence[Sequence[Word]] = (),
+) -> Part:
     text = render_words(words)
     source = " ".join(word.source for word in words)
     name = words[0].literal or ""
     short = f"{posixpath.basename(name)}{text.removeprefix(name)}" if "/" in name else text
-    spellings = tuple({form: None for form in (source, short) if form != text})
+    forms = (source, short, *map(render_words, denials))
+    spellings = tuple({form: None for form in forms if form != text})
     return Part(
         text=text, pattern=approval_pattern.pattern_for(words), spellings=spellings, outside=outside
     )

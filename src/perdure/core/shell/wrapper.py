@@ -1,8 +1,8 @@
 """Programs that run other programs, and what a command with one of them runs.
 
-`timeout 5 git push` is `git push`. A wrapper that adds privileges (`sudo`), or words that are not
-in the text (`xargs`), is a part itself. An option that is not in the table makes the command
-unclear, since the next word may be its value or the program.
+`timeout 5 git push` is `git push`. A wrapper that adds privileges (`sudo`) is a part itself; one
+that adds words which are not in the text (`xargs`) makes the command unclear. So does an option
+that is not in the table, since the next word may be its value or the program.
 
 Invariant: a program counts as a wrapper only by its plain name. A path with that name may be any
 program, so it is also a part itself.
@@ -24,6 +24,8 @@ class Unwrapped(Value, kw_only=True):
     scripts: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     """Variables that it sets for the inner command."""
+    denials: tuple[tuple[Word, ...], ...] = ()
+    """What it may run, by which a rule can deny it. Where that begins is not known."""
     unclear: str | None = None
 
 
@@ -36,6 +38,8 @@ class _Wrapper(Value, kw_only=True):
     sets: bool = False
     """Whether `NAME=value` may precede the inner program."""
     counts: bool = False
+    adds: str | None = None
+    """Why the inner command has more words than are shown."""
 
 
 def _wrapper(
@@ -45,6 +49,7 @@ def _wrapper(
     operands: int = 0,
     sets: bool = False,
     counts: bool = False,
+    adds: str | None = None,
 ) -> _Wrapper:
     return _Wrapper(
         flags=frozenset(flags.split()),
@@ -52,6 +57,7 @@ def _wrapper(
         operands=operands,
         sets=sets,
         counts=counts,
+        adds=adds,
     )
 
 
@@ -59,7 +65,7 @@ _WRAPPERS: Final[Mapping[str, _Wrapper]] = {
     "builtin": _wrapper(),
     "busybox": _wrapper(counts=True),
     "command": _wrapper("-p -v -V"),
-    "doas": _wrapper("-n -s", "-u -C", counts=True),
+    "doas": _wrapper("-n", "-u -C", counts=True),
     "env": _wrapper("-i - --ignore-environment", "-u --unset", sets=True),
     "exec": _wrapper("-c -l", "-a"),
     "ionice": _wrapper("-t", "-c -n"),
@@ -80,17 +86,31 @@ _WRAPPERS: Final[Mapping[str, _Wrapper]] = {
         "-0 --null -r --no-run-if-empty -t --verbose -x --exit",
         "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines",
         counts=True,
+        adds="xargs adds words that are only known when it runs",
     ),
 }
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _SHELL_FLAGS: Final = re.compile(r"-[elux]+")
 _SHELL_CODE: Final = re.compile(r"-[elux]*c[elux]*")
 _OTHER_WRAPPERS: Final = """
-    chroot coproc entr flock ltrace mapfile nsenter parallel readarray runuser script setpriv strace
-    su systemd-run unshare watch
+    bwrap catchsegv choom chroot chronic chrt cpulimit daemonize dbus-run-session direnv entr
+    faketime fakeroot firejail flock hyperfine ifne ip linux32 linux64 ltrace nsenter numactl
+    parallel perf pkexec prlimit proot proxychains rr run-parts runuser script setarch setpriv
+    start-stop-daemon strace su systemd-run taskset torsocks toybox unbuffer unshare valgrind watch
+    xvfb-run
 """
 _NOT_ANALYSED: Final = frozenset(_OTHER_WRAPPERS.split())
 """Other programs that run programs; they are not analysed."""
+_LAUNCHERS_TEXT: Final = """
+    bun x, bundle exec, bunx, conda run, deno run, deno task, docker compose exec,
+    docker compose run, docker exec, docker run, flatpak run, hatch run, kubectl exec, kubectl run,
+    mise exec, mise x, nix run, nix shell, npm exec, npm x, npx, pdm run, pipenv run, pixi run,
+    pnpm dlx, pnpm exec, pnpx, podman exec, podman run, poetry run, rsh, ssh, uv run, uv tool run,
+    uvx, vagrant ssh, yarn dlx, yarn exec
+"""
+_LAUNCHERS: Final = frozenset(" ".join(name.split()) for name in _LAUNCHERS_TEXT.split(","))
+"""Programs that run another one elsewhere, or in an environment of its own."""
+_LAUNCHER_WORDS_MAX: Final = 3
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 
@@ -112,7 +132,15 @@ def unwrap(words: Sequence[Word]) -> Unwrapped:
         return Unwrapped(unclear=f"what {name} runs is not looked into")
     if name in _WRAPPERS:
         return _wrapped(words, _WRAPPERS[name], by_name=by_name)
-    return Unwrapped()
+    return Unwrapped(denials=_launched(name, words))
+
+
+def _launched(name: str, words: Sequence[Word]) -> tuple[tuple[Word, ...], ...]:
+    verbs = [name, *(word.literal or "" for word in words[1:_LAUNCHER_WORDS_MAX])]
+    for length in range(1, len(verbs) + 1):
+        if " ".join(verbs[:length]) in _LAUNCHERS:
+            return tuple(tuple(words[at:]) for at in range(length, len(words)))
+    return ()
 
 
 def _shell(words: Sequence[Word], *, by_name: bool) -> Unwrapped:
@@ -127,7 +155,7 @@ def _shell(words: Sequence[Word], *, by_name: bool) -> Unwrapped:
             known = given and not (given[0].literal or "").startswith(("-", "+"))
             looked = _code(given, unclear) if known else Unwrapped(unclear=unclear)
             return Unwrapped(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
-        if not option.startswith(("-", "+")):
+        if not option.startswith(("-", "+", "/dev/", "/proc/")):
             return Unwrapped()
         if not _SHELL_FLAGS.fullmatch(option):
             break
@@ -183,6 +211,7 @@ def _wrapped(words: Sequence[Word], wrapper: _Wrapper, *, by_name: bool) -> Unwr
         counts=wrapper.counts or not by_name or not inner,
         commands=(inner,) if inner else (),
         settings=tuple(settings),
+        unclear=wrapper.adds,
     )
 
 

@@ -47,6 +47,7 @@ def _refine(ask: PermissionAsk, shell: str, location: CommandDirectory) -> Permi
         ask,
         parts=ResourceParts(
             texts=tuple(part.text for part in review.parts) or (command,),
+            patterns=tuple(part.pattern for part in review.parts),
             spellings=tuple(form for part in review.parts for form in part.spellings),
             complete=review.unclear is None,
         ),

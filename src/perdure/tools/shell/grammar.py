@@ -1,16 +1,12 @@
-"""Parses shell text with the tree-sitter grammar for bash into values of core.shell.command.
+"""Finds commands in any shell text, with the tree-sitter grammar for bash.
 
-Imported by tools.shell.parser when a command is first parsed. Known node kinds are listed; an
-unknown one, or text in which the grammar misses a substitution, makes the script unclear.
-core.shell.command decides what the items mean for permissions.
-
-Invariant: each simple command, assignment and redirection to a file becomes an item, however
-deeply nested, or the script is unclear.
+Imported by tools.shell.parser for text that core.shell.literal does not read. The items are for
+people and for rules that deny: the grammar and shells differ, so the script is always unclear.
+Text with syntax errors gives the items that are still found.
 """
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Final
 
 import tree_sitter_bash
@@ -19,7 +15,7 @@ from tree_sitter import Language, Node, Parser
 from perdure.core.shell.command import Assignment, Redirection, Script, SimpleCommand
 from perdure.core.shell.word import Word
 
-_NOT_UNDERSTOOD: Final = "its text is not understood"
+_NOT_LITERAL: Final = "not all of its words are literal"
 
 _WORDS: Final = frozenset(
     [
@@ -42,79 +38,17 @@ _WORDS: Final = frozenset(
         "special_variable_name",
     ]
 )
-_TRANSPARENT: Final = frozenset(
-    [
-        "program",
-        "list",
-        "pipeline",
-        "subshell",
-        "compound_statement",
-        "if_statement",
-        "elif_clause",
-        "else_clause",
-        "while_statement",
-        "for_statement",
-        "c_style_for_statement",
-        "do_group",
-        "case_statement",
-        "case_item",
-        "function_definition",
-        "negated_command",
-        "redirected_statement",
-        "test_command",
-        "command",
-        "command_name",
-        "declaration_command",
-        "unset_command",
-        "variable_assignment",
-        "variable_assignments",
-        "array",
-        "subscript",
-        "binary_expression",
-        "unary_expression",
-        "ternary_expression",
-        "postfix_expression",
-        "parenthesized_expression",
-        "test_operator",
-        "string_content",
-        "file_redirect",
-        "file_descriptor",
-        "heredoc_redirect",
-        "heredoc_start",
-        "heredoc_body",
-        "heredoc_content",
-        "heredoc_end",
-        "herestring_redirect",
-        "comment",
-    ]
-)
-_NOT_READ: Final = frozenset({"raw_string", "ansi_c_string", "comment"})
-"""Node kinds in which the shell expands nothing."""
-_SUBSTITUTION: Final = re.compile(r"`|\$\(|[<>]\(")
 _GLOB: Final = re.compile(r"[*?\[\]]")
-_MISREAD: Final = re.compile(r"\S\\\n\S|\n\\|\$\s|[\x00-\x08\x0b-\x1f\x7f]")
-"""Text that the grammar splits into other words than a shell: a word continued on the next line, a
-line that begins with an escape, text after a lone dollar, and control characters as blanks."""
-_EVALUATED_INDEX: Final = re.compile(r"\[\s*(?:`|\$\()")
-"""Arithmetic runs commands in the index of an array, even from quoted text."""
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPED_IN_STRING: Final = re.compile(r"\\([\n\"\\$`])")
 _PARSER: Final = Parser(Language(tree_sitter_bash.language()))
 
 
 def parse(text: str) -> Script:
-    """Parse a script. Implements core.shell.command.Parse."""
-    try:
-        source = text.encode()
-    except UnicodeEncodeError:
-        return Script(unclear=_NOT_UNDERSTOOD)
-    root = _PARSER.parse(source).root_node
-    if root.has_error or _MISREAD.search(text):
-        return Script(unclear=_NOT_UNDERSTOOD)
-    nodes = list(_walk(root))
-    understood = all(map(_is_understood, nodes))
-    items = tuple(item for node in nodes if (item := _item(node)) is not None)
-    return Script(items, None if understood else _NOT_UNDERSTOOD)
+    """Find the items of a script. Implements core.shell.command.Parse."""
+    root = _PARSER.parse(text.encode(errors="replace")).root_node
+    items = tuple(item for node in _walk(root) if (item := _item(node)) is not None)
+    return Script(items, _NOT_LITERAL)
 
 
 def _walk(root: Node) -> Iterator[Node]:
@@ -148,39 +82,8 @@ def _redirection(node: Node) -> Redirection | None:
     targets = node.children_by_field_name("destination")
     if not targets:
         return None
-    operator = next(child.type for child in node.children if not child.is_named)
+    operator = next((child.type for child in node.children if not child.is_named), ">")
     return Redirection(operator, _word(targets[0]))
-
-
-def _is_understood(node: Node) -> bool:
-    kind = node.type
-    if kind not in _WORDS and kind not in _TRANSPARENT:
-        return False
-    if kind == "file_redirect" and len(node.children_by_field_name("destination")) > 1:
-        # The grammar parses arguments after a redirection as further files.
-        return False
-    if kind == "heredoc_redirect" and any(map(_is_word, node.named_children)):
-        return False
-    if kind == "command" and not _has_separate_words(node):
-        return False
-    if kind == "raw_string" and _EVALUATED_INDEX.search(_text(node)):
-        return False
-    hidden = not node.named_children and kind not in _NOT_READ and not _is_quoted_heredoc(node)
-    return not (hidden and _SUBSTITUTION.search(_text(node)))
-
-
-def _has_separate_words(command: Node) -> bool:
-    """Whether it has words with a blank between any two: the grammar splits some words."""
-    kinds = [child for child in command.named_children if child.type != "file_redirect"]
-    touching = any(one.end_byte == other.start_byte for one, other in pairwise(kinds))
-    return any(map(_is_word, kinds)) and not touching
-
-
-def _is_quoted_heredoc(node: Node) -> bool:
-    if node.type != "heredoc_body" or node.parent is None:
-        return False
-    starts = [child for child in node.parent.named_children if child.type == "heredoc_start"]
-    return bool(starts) and all(re.search(r"['\"\\]", _text(start)) for start in starts)
 
 
 def _is_word(node: Node) -> bool:

@@ -1,13 +1,17 @@
 """Parses shell text into values of core.shell.command.
 
-The grammar is an optional package, imported when a command is first parsed. Without it, and for a
-shell with another syntax, every text is unclear, so the user is asked.
+Text of literal words alone is read by core.shell.literal. All other text is unclear; the grammar
+then finds commands in it to show, and to deny by. It is an optional package, imported when it is
+first needed. A shell with another syntax makes every text unclear.
+
+Invariant: only what core.shell.literal has read is clear.
 """
 
 from functools import cache
 from importlib import import_module
 from typing import Final
 
+from perdure.core.shell import literal
 from perdure.core.shell.command import Parse, Script
 
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
@@ -18,7 +22,10 @@ def parse_script(shell: str, text: str) -> Script:
     name = shell.rpartition("/")[2]
     if name not in _SHELLS:
         return Script(unclear=f"the syntax of {name} is not known here")
-    return _grammar()(text)
+    script = literal.read(text)
+    if script.unclear is None:
+        return script
+    return Script(_grammar()(text).items, script.unclear)
 
 
 @cache
@@ -32,5 +39,5 @@ def _grammar() -> Parse:
     return parse
 
 
-def _without_grammar(text: str) -> Script:
-    return Script(unclear="the shell grammar is not installed (perdure[tools])")
+def _without_grammar(_text: str) -> Script:
+    return Script()
