@@ -153,11 +153,12 @@ async def test_what_an_interrupted_command_had_printed_stays_with_its_call(
     assert facts.index("tool.progress") < facts.index("tool.failed")
 
 
-async def test_the_grammar_is_loaded_only_when_a_command_is_looked_into() -> None:
+async def test_the_grammar_is_loaded_only_for_a_command_that_is_not_literal() -> None:
     code = (
         "import sys; from perdure.tools.builtin import bash_approval;"
         "from perdure.tools.shell import parser;"
-        "before = 'tree_sitter' in sys.modules; parser.parse_script('sh', 'a');"
+        "parser.parse_script('sh', 'a | b');"
+        "before = 'tree_sitter' in sys.modules; parser.parse_script('sh', '$a');"
         "print(before, 'tree_sitter' in sys.modules)"
     )
     child = await asyncio.create_subprocess_exec(
