@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from perdure.core.text import jsonc
+from perdure.llm.encoding.chat_dialect import ReasoningForm
 from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.integration import LoginPrompt
@@ -83,6 +84,21 @@ class TimeEntry(Entry, frozen=True):
     released: int | UnsetType = UNSET
 
 
+class DialectEntry(Entry, frozen=True):
+    """How the requests of a Chat Completions provider differ; null is the default.
+
+    See llm.encoding.chat_dialect.ChatDialect.
+    """
+
+    fields: dict[str, bool | None] | UnsetType = UNSET
+    """Wire name of a request field -> whether requests have it."""
+    reasoning: ReasoningForm | UnsetType | None = UNSET
+    empty_reasoning: bool | UnsetType | None = UNSET
+    documents: bool | UnsetType | None = UNSET
+    cache_control: bool | UnsetType | None = UNSET
+    short_call_ids: bool | UnsetType | None = UNSET
+
+
 class ModelEntry(Entry, frozen=True):
     name: str | UnsetType = UNSET
     family: str | UnsetType = UNSET
@@ -95,6 +111,7 @@ class ModelEntry(Entry, frozen=True):
     limit: LimitEntry | UnsetType = UNSET
     status: Status | UnsetType = UNSET
     time: TimeEntry | UnsetType = UNSET
+    dialect: DialectEntry | UnsetType = UNSET
 
 
 class TimeoutEntry(Entry, frozen=True):
@@ -120,6 +137,7 @@ class ProviderEntry(Entry, frozen=True):
     blacklist: tuple[str, ...] | UnsetType = UNSET
     """Models that may not be used."""
     timeout: TimeoutEntry | UnsetType = UNSET
+    dialect: DialectEntry | UnsetType = UNSET
 
 
 class BudgetEntry(Entry, frozen=True):

@@ -312,4 +312,5 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
 def _media(model: CatalogModel) -> MediaLimits:
     reach = model.transport
     family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
-    return media_limits.limits_for(family, model.takes)
+    documents = family == "openai_compatible" and model.dialect.documents
+    return media_limits.limits_for(family, model.takes, documents=documents)
