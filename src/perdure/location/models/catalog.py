@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from perdure.core.credentials import keys
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
 from perdure.core.models import access, catalog, key_origins, public, selection
@@ -49,6 +50,7 @@ from perdure.schema.models.model import (
     ModelLimit,
     ModelRef,
     ProviderInfo,
+    StepRoute,
 )
 from perdure.schema.value import Confidential
 
@@ -71,6 +73,8 @@ class ResolvedModel(Confidential, kw_only=True):
     """Whether requests cost nothing."""
     call: ModelCall
     media: MediaLimits
+    route: StepRoute | None = None
+    """The way to it, if it is reached over a network."""
 
 
 Resolution = ResolvedModel | ModelFailure
@@ -192,6 +196,7 @@ class Catalog:
         key = self._key(provider, model, request)
         if isinstance(key, KeyMissing):
             return ModelUnavailable(ref, key.reason)
+        target = self._callable_model(provider, model, model.transport, request)
         return ResolvedModel(
             ref=ref,
             info=public.public_model(model),
@@ -199,10 +204,9 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=selection.is_free(model),
-            call=self._calls.make_call(
-                self._callable_model(provider, model, model.transport, request), key
-            ),
+            call=self._calls.make_call(target, key),
             media=_media(model),
+            route=_route(target),
         )
 
     def _callable_model(
@@ -307,6 +311,13 @@ def _stored_ids(stored: Mapping[str, StoredCredential] | StoreUnreadable) -> Col
 
 def _ref(model: CatalogModel | None) -> ModelRef | None:
     return None if model is None else ModelRef(id=model.id, provider_id=model.provider_id)
+
+
+def _route(target: CallableModel) -> StepRoute | None:
+    if not isinstance(target.reach, HttpProtocol):
+        return None
+    origin = keys.origin_of(target.url)
+    return None if origin is None else StepRoute(origin=origin, model=target.model.wire_name)
 
 
 def _media(model: CatalogModel) -> MediaLimits:
