@@ -119,4 +119,4 @@ def test_the_call_that_the_limit_cut_is_not_run_and_those_before_it_are() -> Non
     events = step_all([*frames, STOP])
     assert [event.id for event in events if isinstance(event, ToolCall)] == ["a"]
     assert [event.id for event in events if isinstance(event, ToolInputInvalid)] == ["b"]
-    assert events[-1] == Finish("length")
+    assert events[-1] == Finish("length", Usage(output=15))
