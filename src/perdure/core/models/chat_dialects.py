@@ -85,13 +85,15 @@ KNOWN: Final = (
         hosts=("api.groq.com",),
         dialect=ChatDialect(refuses=_OPENAI_ONLY | {"top_k"}, reasoning="think_text"),
     ),
-    # Cerebras, "OpenAI compatibility" (penalties and logit_bias are refused) and "Reasoning" (the
-    # field `reasoning` goes back). Its refusals name reasoning_content and prompt_cache_key.
+    # Cerebras, API reference "Chat completions" (max_completion_tokens), "OpenAI compatibility"
+    # (penalties and logit_bias are refused) and "Reasoning" (the field `reasoning` goes back). Its
+    # refusals name reasoning_content and prompt_cache_key.
     KnownDialect(
         ids=("cerebras", "@ai-sdk/cerebras"),
         hosts=("api.cerebras.ai",),
         dialect=ChatDialect(
             refuses=_OPENAI_ONLY | {"frequency_penalty", "presence_penalty", "top_k"},
+            renames=(("max_tokens", "max_completion_tokens"),),
             reasoning="reasoning",
         ),
     ),
