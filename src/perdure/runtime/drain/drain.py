@@ -246,6 +246,9 @@ class SessionDrain:
         if end.retry is not None:
             return await self._wait(session_id, end.retry, state, because=end.failed), None
         state.failures = 0
+        if not (end.continues or self._services.marks.may_exist(session_id)):
+            # The commit that settled the step found no input; what came since wakes the Session.
+            return Stop(), None
         read = await self._store.database.read(
             lambda tx: _load_due(tx, session_id, continues=end.continues)
         )
