@@ -73,22 +73,30 @@ class Rules:
         yield from (f"call id {one}" for one in ids if not self.call_id.fullmatch(one))
 
     def _parts(self, messages: list[JsonObject]) -> Iterator[str]:
-        for message in messages:
-            if message["role"] != "assistant" and isinstance(message["content"], list):
-                kinds = {part["type"] for part in message["content"]}
-                yield from (f"part {kind}" for kind in kinds - self.parts)
+        for message in (each for each in messages if each["role"] != "assistant"):
+            kinds = {str(part["type"]) for part in _parts(message)}
+            yield from (f"part {kind}" for kind in kinds - self.parts)
 
 
 def _plain(body: JsonObject) -> JsonObject:
     """The body with contents that are one text or more as texts, for the rules of all providers."""
 
     def plain(message: JsonObject) -> JsonObject:
-        content = message["content"]
-        if isinstance(content, list) and all(part["type"] == "text" for part in content):
-            return message | {"content": "".join(part["text"] for part in content)}
+        parts = _parts(message)
+        if parts and all(part["type"] == "text" for part in parts):
+            return message | {"content": "".join(str(part["text"]) for part in parts)}
         return message
 
     return body | {"messages": [plain(message) for message in body["messages"]]}
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    """The parts of a content; none if it is one text."""
+    match message["content"]:
+        case [*parts]:
+            return parts
+        case _:
+            return []
 
 
 def _in_field(name: str) -> Callable[[JsonObject, str], bool]:

@@ -91,9 +91,10 @@ def bodies(
 def test_a_chat_provider_takes_every_request_of_a_session(provider: str) -> None:
     name = CHAT_MODELS.get(provider, "m")
     dialect = choose_dialect(name, url=None, names=(provider,))
-    details = {"openai_compatible": {}} if provider == "openrouter" else None
+    native = Native(reasoning={"openai_compatible": {"reasoning_details": []}})
     facts = ModelFacts(name=name, dialect=dialect)
-    for body, _ in bodies(OPENAI_CHAT, facts, provider, Native(reasoning=details)):
+    given = native if provider == "openrouter" else Native()
+    for body, _ in bodies(OPENAI_CHAT, facts, provider, given):
         assert RULES[provider].faults(body, THOUGHTS) == []
 
 
