@@ -71,6 +71,15 @@ async def test_null_in_a_request_removes_a_field(
     assert sent.keys() - {"session"} == {"model", "stream", "top_p"}
 
 
+async def test_null_cannot_remove_what_makes_a_request(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    async with speaking(tmp_path, provider, "acme", request={"stream": None}) as (api, session):
+        _, failed = await api.ask(session, "hi")
+    assert "may not set stream" in failed["error"]["message"]
+    assert provider.requests == []
+
+
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
