@@ -17,7 +17,7 @@ from perdure.llm.encoding import shared, wire_protocol
 from perdure.llm.encoding.wire_protocol import FrameReader, ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError
-from perdure.llm.http import call_limits, errors
+from perdure.llm.http import call_limits, error_body, errors
 from perdure.llm.http.call_limits import AnswerUse, CallLimits
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
@@ -246,15 +246,18 @@ class _HttpModelCall:
             async with asyncio.timeout(self._limits.refusal_seconds_max):
                 async for chunk in chunks:
                     body += chunk
-                    if len(body) >= errors.BODY_BYTES_MAX:
+                    if len(body) >= error_body.BODY_BYTES_MAX:
                         break
-        return bytes(body[: errors.BODY_BYTES_MAX])
+        return bytes(body[: error_body.BODY_BYTES_MAX])
 
     def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
         if 200 <= response.status < 300:
-            text = errors.clean_message(errors.detail_of_body(body).text, self._secrets)
+            detail = error_body.detail_of_body(body)
+            text = errors.clean_message(detail.text, self._secrets)
+            # Some servers report a failure with the status of success.
+            reason = detail.reason() if error_body.is_error_body(body) else "unknown"
             return LLMError(
-                "invalid-provider-output",
+                "invalid-provider-output" if reason == "unknown" else reason,
                 f"The provider did not answer with an event stream: {text}",
                 status=response.status,
             )

@@ -33,7 +33,7 @@ from perdure.llm.event import (
     ToolInputInvalid,
     ToolInputStart,
 )
-from perdure.llm.http import errors
+from perdure.llm.http import error_body
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols.anthropic import events as wire
 from perdure.llm.protocols.anthropic.events import Content, Event
@@ -278,6 +278,6 @@ def _finish(state: _State, reason: FinishReason) -> Finish:
 
 
 def _provider_error(event: Event, data: bytes) -> ProviderError:
-    detail = errors.detail_of(codec.decode_any(event.error or data))
+    detail = error_body.detail_of(codec.decode_any(event.error or data))
     text = f"{detail.code}: {detail.text}" if detail.code else detail.text
     return ProviderError(message=text, reason=detail.reason())

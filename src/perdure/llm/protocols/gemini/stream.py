@@ -33,7 +33,7 @@ from perdure.llm.event import (
     ToolInputEnd,
     ToolInputStart,
 )
-from perdure.llm.http import errors
+from perdure.llm.http import error_body
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols.gemini import events as wire
 from perdure.llm.protocols.gemini.events import Chunk, Part
@@ -255,7 +255,7 @@ def _blocked(state: _State, chunk: Chunk) -> tuple[LLMEvent, ...]:
 
 
 def _provider_error(chunk: Chunk) -> ProviderError:
-    detail = errors.detail_of_body(bytes(chunk.error))
+    detail = error_body.detail_of_body(bytes(chunk.error))
     text = f"{detail.code}: {detail.text}" if detail.code else detail.text
     return ProviderError(message=text, reason=detail.reason())
 

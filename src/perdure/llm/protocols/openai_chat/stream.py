@@ -31,7 +31,7 @@ from perdure.llm.event import (
     ToolInputStart,
     Usage,
 )
-from perdure.llm.http import errors
+from perdure.llm.http import error_body
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import State
@@ -77,6 +77,7 @@ class _Delta(msgspec.Struct, gc=False):
 class _Choice(msgspec.Struct, gc=False):
     delta: _Delta | None = None
     finish_reason: str | None = None
+    error: msgspec.Raw = msgspec.Raw()
 
 
 class _Chunk(msgspec.Struct, gc=False):
@@ -134,7 +135,7 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         return _done(state)
     chunk = provider_json.decode(_CHUNK, data, "a chunk")
     if chunk.error or chunk.object == "error":
-        error = _provider_error(chunk, data)
+        error = _error_in(chunk.error or msgspec.Raw(data))
         if error is not None:
             return (*_close_blocks(state), error)
     if chunk.usage:
@@ -142,6 +143,8 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
     if not chunk.choices:
         return ()
     choice = chunk.choices[0]
+    if choice.error and (error := _error_in(choice.error)) is not None:
+        return (*_close_blocks(state), error)
     return _more_text(state, choice) or _choice(state, choice)
 
 
@@ -289,11 +292,11 @@ def _joined(pieces: list[_Piece]) -> str:
     return "".join(piece.text or "" for piece in pieces)
 
 
-def _provider_error(chunk: _Chunk, data: bytes) -> ProviderError | None:
-    value = codec.decode_any(chunk.error) if chunk.error else codec.decode_any(data)
+def _error_in(raw: msgspec.Raw) -> ProviderError | None:
+    value = codec.decode_any(raw)
     if value is None:
         return None
-    detail = errors.detail_of(value)
+    detail = error_body.detail_of(value)
     return ProviderError(message=detail.text, reason=detail.reason())
 
 

@@ -10,8 +10,8 @@ import msgspec
 
 from perdure.llm.encoding import provider_json, shared
 from perdure.llm.event import FinishReason, ProviderError, ToolCall, Usage
-from perdure.llm.http import errors
-from perdure.llm.http.errors import ErrorDetail
+from perdure.llm.http import error_body
+from perdure.llm.http.error_body import ErrorDetail
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols.openai_responses import native
 from perdure.schema import codec
@@ -156,10 +156,10 @@ def provider_error(error_value: JsonValue) -> ProviderError:
     if shared.is_object(error):
         kind = error.get("type")
         code = str(error.get("code") or ("" if kind in (None, "error") else kind))
-    detail = ErrorDetail(errors.detail_of(error).text, code)
+    detail = error_body.detail_of(error)
     return ProviderError(
         message=f"{code}: {detail.text}" if code else detail.text,
-        reason=detail.reason(),
+        reason=ErrorDetail(detail.text, f"{code} {detail.code}").reason(),
     )
 
 
@@ -182,7 +182,7 @@ def hosted_result(item: JsonObject) -> ToolResult:
     """The whole item, which is sent back later; or its error."""
     error = item.get("error")
     if error:
-        return ToolResult("error", errors.detail_of(error).text)
+        return ToolResult("error", error_body.detail_of(error).text)
     if item.get("status") == "failed":
         return ToolResult("error", f"The provider's {native.HOSTED[item['type']]} failed")
     return ToolResult("json", item)

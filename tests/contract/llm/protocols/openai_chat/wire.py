@@ -79,6 +79,31 @@ WIRE = Wire(
             "overflow",
         ),
         (b'{"object":"error","message":"rate limit"}', "rate limit", "rate-limit"),
+        (
+            wire.chunk({}, "error", error={"code": 502, "message": "Upstream gone"}),
+            "Upstream gone",
+            "provider-internal",
+        ),
+        (
+            codec.encode(
+                {"choices": [{"finish_reason": "error", "error": {"code": 429, "message": "Slow"}}]}
+            ),
+            "Slow",
+            "rate-limit",
+        ),
+        (
+            codec.encode(
+                {
+                    "error": {
+                        "code": 400,
+                        "message": "Provider returned error",
+                        "metadata": {"raw": '{"error":{"message":"prompt is too long"}}'},
+                    }
+                }
+            ),
+            "Provider returned error: prompt is too long",
+            "overflow",
+        ),
     ],
     refusals=[
         (503, refused("Overloaded"), "overload"),
