@@ -92,6 +92,8 @@ class Usage(Value, kw_only=True):
     reasoning: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_hour: int = 0
+    """How much of `cache_write` is kept for an hour, which costs more than the usual time."""
 
 
 class Finish(Value):

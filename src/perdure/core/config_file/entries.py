@@ -57,8 +57,10 @@ class CapabilitiesEntry(Entry, frozen=True):
 
 
 class CacheCostEntry(Entry, frozen=True):
-    read: Price = 0
-    write: Price = 0
+    """Prices of what goes through the cache; without one it is that of the input."""
+
+    read: Price | UnsetType = UNSET
+    write: Price | UnsetType = UNSET
 
 
 class TierEntry(Entry, frozen=True):

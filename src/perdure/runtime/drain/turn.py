@@ -15,7 +15,7 @@ from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
 from perdure.core.request.token_budget import Demand
-from perdure.core.session import retry, title, usage
+from perdure.core.session import retry, title
 from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.core.session.repeated_calls import RepeatedCallGuard
@@ -231,7 +231,7 @@ class Turn:
             step=boundary.step,
             recorder=recorder,
             tools=self._tool_run(boundary, chosen, prepared.tools, journal),
-            cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
+            cost=lambda spent: catalog.cost_of(model.cost, spent),
             journal=journal,
         )
         name = f"{model.ref.provider_id}/{model.ref.id}"

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import field
 
-from perdure.llm.encoding import call_id, provider_json, tool_input
+from perdure.llm.encoding import call_id, provider_json, token_usage, tool_input
 from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
@@ -48,7 +48,7 @@ _REASONS: Final[dict[str, FinishReason]] = {
     "error": "error",
 }
 _CUT_REASONS: Final = frozenset({"length", "content-filter", "error"})
-_TOKENS_MAX: Final = 2**53
+_NOT_GIVEN: Final = (b"", b"null")
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -77,7 +77,12 @@ class _Delta(msgspec.Struct, gc=False):
 class _Choice(msgspec.Struct, gc=False):
     delta: _Delta | None = None
     finish_reason: str | None = None
+    usage: msgspec.Raw = msgspec.Raw()
     error: msgspec.Raw = msgspec.Raw()
+
+
+class _Groq(msgspec.Struct, gc=False):
+    usage: msgspec.Raw = msgspec.Raw()
 
 
 class _Chunk(msgspec.Struct, gc=False):
@@ -85,22 +90,7 @@ class _Chunk(msgspec.Struct, gc=False):
     usage: msgspec.Raw = msgspec.Raw()
     error: msgspec.Raw = msgspec.Raw()
     object: str | None = None
-
-
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _CompletionDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_cache_hit_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-    completion_tokens_details: _CompletionDetails | None = None
+    x_groq: _Groq | None = None
 
 
 _CHUNK: Final = msgspec.json.Decoder(_Chunk)
@@ -138,11 +128,14 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         error = _error_in(chunk.error or msgspec.Raw(data))
         if error is not None:
             return (*_close_blocks(state), error)
-    if chunk.usage:
-        state.usage = _usage(chunk.usage) or state.usage
+    if chunk.usage or chunk.x_groq is not None:
+        _count(state, chunk.usage)
+        _count(state, chunk.x_groq.usage if chunk.x_groq else msgspec.Raw())
     if not chunk.choices:
         return ()
     choice = chunk.choices[0]
+    if choice.usage:
+        _count(state, choice.usage)
     if choice.error and (error := _error_in(choice.error)) is not None:
         return (*_close_blocks(state), error)
     return _more_text(state, choice) or _choice(state, choice)
@@ -288,6 +281,11 @@ def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:
     return ()
 
 
+def _count(state: _State, raw: msgspec.Raw) -> None:
+    if bytes(raw) not in _NOT_GIVEN:
+        state.usage = token_usage.merge(state.usage, token_usage.read(bytes(raw)))
+
+
 def _joined(pieces: list[_Piece]) -> str:
     return "".join(piece.text or "" for piece in pieces)
 
@@ -298,29 +296,3 @@ def _error_in(raw: msgspec.Raw) -> ProviderError | None:
         return None
     detail = error_body.detail_of(value)
     return ProviderError(message=detail.text, reason=detail.reason())
-
-
-def _usage(raw: msgspec.Raw) -> Usage | None:
-    try:
-        usage = codec.decode(_Usage, bytes(raw))
-    except msgspec.DecodeError:
-        # Invalid counts must not fail a turn.
-        return None
-    if usage.prompt_tokens is None and usage.completion_tokens is None:
-        return None
-    prompt, completion = _count(usage.prompt_tokens), _count(usage.completion_tokens)
-    prompt_details = usage.prompt_tokens_details or _PromptDetails()
-    completion_details = usage.completion_tokens_details or _CompletionDetails()
-    cached = prompt_details.cached_tokens or usage.prompt_cache_hit_tokens
-    cache_read = min(_count(cached), prompt)
-    reasoning = min(_count(completion_details.reasoning_tokens), completion)
-    return Usage(
-        input=prompt - cache_read,
-        output=completion - reasoning,
-        reasoning=reasoning,
-        cache_read=cache_read,
-    )
-
-
-def _count(tokens: int | None) -> int:
-    return max(0, min(tokens or 0, _TOKENS_MAX))

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from perdure.llm.encoding import provider_json, shared
+from perdure.llm.encoding import provider_json, shared, token_usage
 from perdure.llm.event import FinishReason, ProviderError, ToolCall, Usage
 from perdure.llm.http import error_body
 from perdure.llm.http.error_body import ErrorDetail
@@ -20,7 +20,6 @@ from perdure.schema.session.tool import ProviderMetadata
 
 T = TypeVar("T")
 
-_TOKENS_MAX: Final = 2**53
 _INCOMPLETE: Final[dict[str, FinishReason]] = {
     "max_output_tokens": "length",
     "content_filter": "content-filter",
@@ -78,21 +77,6 @@ class Response(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw()
 
 
-class _InputDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
-
-
 _FRAME: Final = msgspec.json.Decoder(Frame)
 
 
@@ -126,23 +110,7 @@ def incomplete_reason(response: Response) -> FinishReason:
 
 def usage_of(response: Response) -> Usage | None:
     """Non-overlapping counts; None if missing or invalid."""
-    try:
-        usage = codec.decode(_Usage, bytes(response.usage)) if response.usage else _Usage()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Invalid counts or null must not fail a turn.
-        return None
-    if usage.input_tokens is None and usage.output_tokens is None:
-        return None
-    taken, given = _count(usage.input_tokens), _count(usage.output_tokens)
-    cached = (usage.input_tokens_details or _InputDetails()).cached_tokens
-    reasoned = (usage.output_tokens_details or _OutputDetails()).reasoning_tokens
-    cache_read, reasoning = min(_count(cached), taken), min(_count(reasoned), given)
-    return Usage(
-        input=taken - cache_read,
-        output=given - reasoning,
-        reasoning=reasoning,
-        cache_read=cache_read,
-    )
+    return token_usage.read(bytes(response.usage)) if response.usage else None
 
 
 def provider_error(error_value: JsonValue) -> ProviderError:
@@ -196,7 +164,3 @@ def _arguments(text: JsonValue) -> JsonObject:
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return {"value": text}
     return value if shared.is_object(value) else {"value": value}
-
-
-def _count(tokens: int | None) -> int:
-    return max(0, min(tokens or 0, _TOKENS_MAX))

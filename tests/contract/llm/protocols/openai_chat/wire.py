@@ -30,6 +30,11 @@ def ended(usage: JsonObject | None) -> list[bytes]:
     return [wire.chunk({}, "stop", usage=usage), DONE]
 
 
+def _counted_in_choice(usage: JsonObject) -> bytes:
+    choice = {"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage}
+    return codec.encode({"choices": [choice]})
+
+
 def refused(message: str) -> JsonObject:
     return {"error": {"message": message}}
 
@@ -125,6 +130,19 @@ WIRE = Wire(
         (
             ended({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}),
             Usage(input=5, output=1, cache_read=4),
+        ),
+        # Groq counts in a field of its own, Moonshot in the choice.
+        ([wire.chunk({}, "stop", x_groq={"id": "r", "usage": wire.USAGE}), DONE], TOKENS),
+        ([wire.chunk({}, "stop", usage=None, x_groq={"id": "r"}), DONE], None),
+        ([_counted_in_choice(wire.USAGE), DONE], TOKENS),
+        # Some servers count nothing once more, at the end.
+        (
+            [
+                wire.chunk({}, "stop", usage=wire.USAGE),
+                wire.chunk({}, usage={"prompt_tokens": 0, "completion_tokens": 0}),
+                DONE,
+            ],
+            TOKENS,
         ),
     ],
     silent=[
