@@ -47,7 +47,7 @@ class Wire:
     protocol: WireProtocol
     body_of: Callable[[Sequence[bytes]], bytes]
     """The body that carries these frames."""
-    line_ends: Sequence[bytes] = (b"\n", b"\r\n")
+    line_ends: Sequence[bytes] = (b"\n", b"\r\n", b"\r")
     """How its servers may end the lines of a body; none, where a body has no lines."""
     payloads: Callable[[Sequence[bytes]], Sequence[bytes]] = as_they_are
     """What a step is given of these frames."""

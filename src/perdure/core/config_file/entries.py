@@ -108,6 +108,8 @@ class TimeoutEntry(Entry, frozen=True):
     """From a request to the beginning of its answer."""
     idle: Seconds | UnsetType = UNSET
     """The longest pause within an answer."""
+    total: Seconds | UnsetType = UNSET
+    """From a request to the end of its answer."""
 
 
 class ProviderEntry(Entry, frozen=True):

@@ -18,6 +18,7 @@ PROVIDER_CONNECT_SECONDS_MAX: Final = 30.0
 PROVIDER_GATHER_SECONDS: Final = 0.01  # an answer is read at most 100 times a second
 PROVIDER_FIRST_BYTE_SECONDS_MAX: Final = 10 * 60.0
 PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
+PROVIDER_TOTAL_SECONDS_MAX: Final = 4 * 60 * 60.0  # 128,000 tokens at nine a second
 
 # One answer. A model writes about four characters for each of at most some 128,000 tokens; a server
 # that repeats itself or is broken can send without end, and all of it would be kept and stored.

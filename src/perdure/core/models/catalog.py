@@ -80,6 +80,7 @@ class Timeouts(Value, kw_only=True):
     connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
     first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
     idle: float = limits.PROVIDER_IDLE_SECONDS_MAX
+    total: float = limits.PROVIDER_TOTAL_SECONDS_MAX
 
 
 class CatalogProvider(Confidential, kw_only=True):
@@ -316,6 +317,7 @@ def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
         connect=usual.connect if entry.connect is UNSET else entry.connect,
         first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
         idle=usual.idle if entry.idle is UNSET else entry.idle,
+        total=usual.total if entry.total is UNSET else entry.total,
     )
 
 

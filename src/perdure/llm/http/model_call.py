@@ -7,14 +7,14 @@ Invariant: one call is one request.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from perdure.llm.encoding import shared, wire_protocol
-from perdure.llm.encoding.wire_protocol import FrameReader, ModelFacts, WireProtocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError
 from perdure.llm.http import call_limits, error_body, errors
@@ -125,9 +125,10 @@ class _HttpModelCall:
 
     async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         http_request = self._http_request(request)
+        began = asyncio.get_running_loop().time()
         async with AsyncExitStack() as stack:
             response, first = await self._answer(stack, http_request)
-            async with aclosing(self._events(response.chunks, first)) as batches:
+            async with aclosing(self._events(response.chunks, first, began)) as batches:
                 async for batch in batches:
                     yield batch
 
@@ -162,9 +163,7 @@ class _HttpModelCall:
         async with AsyncExitStack() as attempt:
             try:
                 response, first = await _within(
-                    self._limits.first_byte_seconds_max,
-                    "first_byte",
-                    self._begun(attempt, request),
+                    *self._limits.first_wait, self._begun(attempt, request)
                 )
                 if _is_stream(response):
                     if not first:
@@ -177,15 +176,15 @@ class _HttpModelCall:
         raise self._refusal(response, body)
 
     async def _events(
-        self, chunks: AsyncIterator[bytes], first: bytes
+        self, chunks: AsyncIterator[bytes], first: bytes, began: float
     ) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         reader = self._protocol.frames(self._limits.frame_bytes_max)
         state = self._protocol.start()
-        used = AnswerUse(self._limits)
+        used = AnswerUse(self._limits, began)
         body = _Body(chunks, first)
         while piece := await self._next(body, used):
             used.count(len(piece))
-            batch, error = self._step_all(reader, state, piece)
+            batch, error = self._step_all(state, reader.feed(piece))
             if batch:
                 yield batch
                 if isinstance(batch[-1], _ENDS):
@@ -194,17 +193,23 @@ class _HttpModelCall:
                 used.hear(batch)
             if error is not None:
                 raise error
-        yield self._cleaned(self._protocol.finish(state))
+        batch, error = self._step_all(state, reader.rest())
+        if batch:
+            yield batch
+        if error is not None:
+            raise error
+        if not (batch and isinstance(batch[-1], _ENDS)):
+            yield self._cleaned(self._protocol.finish(state))
 
     def _step_all(
-        self, reader: FrameReader, state: wire_protocol.State, chunk: bytes
+        self, state: wire_protocol.State, frames: Iterable[bytes]
     ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
-        """The events that a chunk completes, and the error that ends the stream, if any."""
+        """The events of these frames, and the error that ends the stream, if any."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
         step = self._protocol.step
         try:
-            for frame in reader.feed(chunk):
+            for frame in frames:
                 stepped = step(state, frame)
                 if not stepped:
                     continue
@@ -236,7 +241,7 @@ class _HttpModelCall:
             async with asyncio.timeout_at(used.deadline):
                 return await body.next()
         except TimeoutError as error:
-            raise call_limits.silence(self._limits.idle_seconds_max, "idle") from error
+            raise used.overdue() from error
         except TransportError as error:
             raise self._transport_failure(error) from error
 

@@ -43,7 +43,6 @@ WIRE = Wire(
     offsets="byte offsets, OpenAI Chat",
     protocol=OPENAI_CHAT,
     body_of=wire.body_of,
-    line_ends=(b"\n", b"\r\n", b"\r"),
     text=text,
     half=text(0, "half"),
     call=call,
