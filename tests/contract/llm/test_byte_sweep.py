@@ -92,7 +92,7 @@ def check_cut(wire: Wire, frames: Sequence[bytes], *, missing: int, name: str) -
     state, whole = wire.protocol.start(), wire.answered(wire.recordings[name])
     events = [event for frame in frames for event in wire.protocol.step(state, frame)]
     assert events == whole[: len(events)]
-    if missing < len(wire.stop(wire.why)):
+    if missing < wire.ends.get(name, len(wire.stop(wire.why))):
         ended = [*events, *wire.protocol.finish(state)] if len(events) < len(whole) else events
         counted = wire.counted_at_reason is not None
         assert ended == whole or (not counted and ended == without_usage(whole))

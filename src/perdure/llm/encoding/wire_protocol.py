@@ -115,6 +115,8 @@ class WireProtocol(Value, kw_only=True):
     """Process one frame; returns the events that it completes."""
     finish: Callable[[State], tuple[LLMEvent, ...]]
     """Events at the end of the stream. Ends with Finish or ProviderError, or raises."""
+    recover: Callable[[bytes], tuple[LLMEvent, ...]] | None = None
+    """The answer that the body of a refusal stands for, ended with Finish; empty for none."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items after the segments."""
     adapted: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None

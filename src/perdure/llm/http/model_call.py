@@ -128,6 +128,9 @@ class _HttpModelCall:
         began = asyncio.get_running_loop().time()
         async with AsyncExitStack() as stack:
             response, first = await self._answer(stack, http_request)
+            if not _is_stream(response):
+                yield self._recovered(response, first)
+                return
             async with aclosing(self._events(response.chunks, first, began)) as batches:
                 async for batch in batches:
                     yield batch
@@ -160,6 +163,7 @@ class _HttpModelCall:
     async def _answer(
         self, stack: AsyncExitStack, request: HttpRequest
     ) -> tuple[HttpResponse, bytes]:
+        """The response with the first chunk of its stream, or with the body of a refusal."""
         async with AsyncExitStack() as attempt:
             try:
                 response, first = await _within(
@@ -170,10 +174,16 @@ class _HttpModelCall:
                         raise LLMError("transport", "The provider answered with an empty stream")
                     await stack.enter_async_context(attempt.pop_all())
                     return response, first
-                body = await self._refusal_body(response.chunks)
+                return response, await self._refusal_body(response.chunks)
             except TransportError as error:
                 raise self._transport_failure(error) from error
-        raise self._refusal(response, body)
+
+    def _recovered(self, response: HttpResponse, body: bytes) -> tuple[LLMEvent, ...]:
+        """The answer that a refusal stands for. Raises LLMError if it is only a refusal."""
+        events = self._protocol.recover(body) if self._protocol.recover else ()
+        if not events:
+            raise self._refusal(response, body)
+        return events
 
     async def _events(
         self, chunks: AsyncIterator[bytes], first: bytes, began: float

@@ -268,9 +268,12 @@ def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
 def _message_stop(state: _State) -> tuple[LLMEvent, ...]:
     if state.reason is not None:
         return (_finish(state, state.reason),)
-    if any(not call.hosted for call in state.calls):
-        raise LLMError("invalid-provider-output", "The provider did not finish its tool calls")
-    return (*_close_prose(state), _finish(state, "unknown"))
+    # Some servers give no stop reason. An input that is not whole is the model's to make again.
+    wanted = [call for call in state.calls if not call.hosted]
+    ended = [event for block in state.open.values() for event in _block_end(state, block)]
+    state.open.clear()
+    made = [_made(call, cut=True) for call in wanted]
+    return (*ended, *made, _finish(state, "tool-calls" if wanted else "unknown"))
 
 
 def _finish(state: _State, reason: FinishReason) -> Finish:

@@ -187,4 +187,5 @@ OPENAI_CHAT: Final = WireProtocol(
     start=stream.start,
     step=stream.step,
     finish=stream.finish,
+    recover=stream.recover,
 )

@@ -60,6 +60,7 @@ WIRE = Wire(
     counted_at_reason=None,
     everything=wire.EVERYTHING,
     recordings=wire.RECORDINGS,
+    ends={"without a reason": 2},
     everything_is=[
         *thought("reasoning-0", "Let me ", "see."),
         *spoken("text-0", "Grüße 🌍, ", "now the files."),
