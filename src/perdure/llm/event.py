@@ -101,6 +101,8 @@ class Finish(Value):
 
     reason: FinishReason
     usage: Usage | None = None
+    paused: bool = False
+    """Whether the provider stopped in the middle of its own work, and goes on when asked again."""
 
 
 class ProviderError(Value, kw_only=True):

@@ -58,5 +58,7 @@ class LLMRequest(Value, kw_only=True):
     """Provider namespace -> its Model Request Options."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
+    goes_on: bool = False
+    """Whether the provider paused in the answer that ends the conversation, and continues it."""
     encoded_history: EncodedHistory | None = None
     """The cached bytes of the same conversation, if its owner keeps them."""

@@ -11,6 +11,7 @@ import asyncio
 
 from msgspec import UNSET, UnsetType, field
 
+from perdure.core import limits
 from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
@@ -74,6 +75,8 @@ class DrainState(State):
     """How often the coming turn has been sent in vain."""
     untitled: bool = False
     """Whether the Session still has a placeholder title."""
+    pauses: int = 0
+    """How often in a row the provider has paused in its answer."""
     waited: bool = False
     """Whether the drain waited for a retry that is still recorded in the store."""
     repeated_calls: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
@@ -193,7 +196,8 @@ class Turn:
 
         history, snapshot = await self._store.database.read(read)
         history = await self._services.media.within(history, chosen.model.media)
-        request = requests.build(boundary, chosen, history, tools)
+        goes_on = self._state.pauses > 0
+        request = requests.build(boundary, chosen, history, tools, goes_on=goes_on)
         return _Prepared(
             request=request,
             demand=context_window.demand(request, history, tools),
@@ -234,9 +238,11 @@ class Turn:
             cost=lambda spent: catalog.cost_of(model.cost, spent),
             journal=journal,
         )
+        may_pause = self._state.pauses < limits.ANSWER_PAUSES_MAX
         name = f"{model.ref.provider_id}/{model.ref.id}"
         with self._metrics.timed("turn", session=self._session.id, model=name):
-            end = await provider_turn.run(model.call, prepared.request)
+            end = await provider_turn.run(model.call, prepared.request, may_pause=may_pause)
+        self._state.pauses = self._state.pauses + 1 if end.paused else 0
         if not (end.answered or end.declined or end.overflow):
             self._metrics.count("turn.failed")
         return end

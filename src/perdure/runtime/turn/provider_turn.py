@@ -73,6 +73,7 @@ class ProviderTurn:
         cost: Callable[[Usage], float],
         journal: StepJournal | UnjournaledStep,
     ) -> None:
+        self._may_pause = False
         self._store = services.store
         self._hub = services.hub
         self._clock = services.clock
@@ -97,11 +98,15 @@ class ProviderTurn:
         self._step_settled = False
         self._declined = False
 
-    async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
+    async def run(
+        self, call: ModelCall, request: LLMRequest, *, may_pause: bool = False
+    ) -> TurnEnd:
         """Send the request and see it through to the end of its step.
 
+        `may_pause`: a provider that pauses in the middle of its answer is asked to go on.
         Raises CancelledError when interrupted, after the step has been settled.
         """
+        self._may_pause = may_pause
         await self._marks.mark_dispatched(self._session.id, self._step)
         session_id, recorder = self._session.id, self._recorder
         with self._hub.answers.streaming(session_id, recorder.message_id, recorder.streamed):
@@ -289,7 +294,9 @@ class ProviderTurn:
             return TurnEnd(step=self._step, failed=failed)
         await self._conclude(failure)
         done = failure is None and self._recorder.provider_error is None
-        return TurnEnd(step=self._step, continues=done and self._continues, answered=done)
+        continues = done and self._continues
+        paused = continues and self._paused
+        return TurnEnd(step=self._step, continues=continues, paused=paused, answered=done)
 
     def _overflow(self, failure: LLMError | None) -> str | None:
         """The provider's message that the request was too large, before any answer began."""
@@ -375,10 +382,15 @@ class ProviderTurn:
 
     @property
     def _continues(self) -> bool:
-        """Whether the model waits for results of ours, if its answer is complete."""
+        """Whether the model waits for results of ours or to go on, if its answer is complete."""
         if self._recorder.provider_error is not None:
             return False
-        return self._recorder.local_calls > 0 and self._executor is not None
+        return self._paused or (self._recorder.local_calls > 0 and self._executor is not None)
+
+    @property
+    def _paused(self) -> bool:
+        finish = self._recorder.finish
+        return self._may_pause and finish is not None and finish.paused
 
     @property
     def _location(self) -> LocationRef:

@@ -22,6 +22,7 @@ class Delta(msgspec.Struct, gc=False):
     thinking: str | None = None
     partial_json: str | None = None
     signature: str | None = None
+    content: str | None = None
     stop_reason: str | None = None
 
 
@@ -37,6 +38,8 @@ class Content(msgspec.Struct, gc=False):
     data: str | None = None
     input: JsonValue = None
     tool_use_id: str | None = None
+    server_name: str | None = None
+    is_error: bool | None = None
     content: JsonValue = None
 
 

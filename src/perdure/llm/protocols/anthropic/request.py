@@ -72,7 +72,13 @@ def opening(request: LLMRequest) -> list[JsonObject]:
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """A placeholder user message, if the conversation would end with an answer."""
+    """A placeholder user message, if the conversation would end with an answer.
+
+    An answer that goes on ends it, with the hosted call that the provider was about to run.
+    """
+    if request.goes_on and request.segments[-1].is_answer:
+        pending = content.unfinished(request.segments[-1])
+        return [_message("assistant", pending)] if pending else []
     if (
         not request.segments
         or not request.segments[-1].is_answer

@@ -28,6 +28,8 @@ _INPUTS: Final = {
     "code_interpreter_call": ("code", "container_id"),
     "file_search_call": ("queries",),
     "image_generation_call": ("revised_prompt", "size", "quality"),
+    "mcp_list_tools": ("server_label",),
+    "tool_search_call": ("arguments",),
 }
 """Input fields of a hosted item; the other fields are its result."""
 
@@ -142,7 +144,7 @@ def hosted_call(id: str, item: JsonObject, metadata: ProviderMetadata) -> ToolCa
         name = item["name"] if isinstance(item.get("name"), str) and item["name"] else name
         asked = _arguments(item.get("arguments"))
     else:
-        asked = {key: item[key] for key in _INPUTS[kind] if item.get(key) is not None}
+        asked = {key: item[key] for key in _INPUTS.get(kind, ()) if item.get(key) is not None}
     return ToolCall(id, name, asked, provider_executed=True, metadata=metadata)
 
 

@@ -62,7 +62,6 @@ WIRE = Wire(
     stops={
         "end_turn": "stop",
         "stop_sequence": "stop",
-        "pause_turn": "stop",
         "tool_use": "stop",
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
