@@ -63,8 +63,10 @@ class Reader:
             # Not scanned again before its end, so that a long line costs linear time.
             self._check(len(self._rest))
             return
-        lines = bytes(self._rest).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *complete, rest = lines.split(b"\n")
+        text = bytes(self._rest)
+        if b"\r" in chunk:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *complete, rest = text.split(b"\n")
         self._rest = bytearray(rest)
         self._check(len(self._rest))
         if complete and not self._begun:

@@ -138,18 +138,16 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         failed = _failure(state, chunk.error or msgspec.Raw(data))
         if failed:
             return failed
-    state.counted_last = False
     if chunk.usage or chunk.x_groq is not None:
+        state.counted_last = False
         _count(state, chunk.usage)
         _count(state, chunk.x_groq.usage if chunk.x_groq else msgspec.Raw())
+    elif state.counted_last:
+        state.counted_last = False
     if not chunk.choices:
         return ()
     choice = chunk.choices[0]
-    if choice.usage:
-        _count(state, choice.usage)
-    if choice.error and (failed := _failure(state, choice.error)):
-        return failed
-    return _more_text(state, choice) or _choice(state, choice)
+    return _more_text(state, choice) or _whole_choice(state, choice)
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
@@ -190,6 +188,14 @@ def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
     if content and isinstance(content, str):
         return (TextDelta(state.text_id, content),)
     return None
+
+
+def _whole_choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
+    if choice.usage:
+        _count(state, choice.usage)
+    if choice.error and (failed := _failure(state, choice.error)):
+        return failed
+    return _choice(state, choice)
 
 
 def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
