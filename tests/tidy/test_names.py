@@ -28,7 +28,7 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut end
-        failed failure fallback hub id inbox known native outcome permission plan preserved
+        failed failure fallback hub id inbox known native outcome permission plan prefix preserved
         preview project pruning question receipt recorder recovery repeated report rules slug step
         summarizer summary title todowrite tracking transcript window
     """,

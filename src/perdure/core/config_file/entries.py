@@ -243,9 +243,14 @@ RecoveryPolicy = Literal["ask", "retry", "abandon"]
 """How a request is treated that may have been sent before a crash (core.session.recovery)."""
 
 
+DropPolicy = Literal["continue", "restart", "fail"]
+"""How an answer is treated that broke off (core.request.dropped_answer)."""
+
+
 class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
     recovery: RecoveryPolicy | UnsetType = UNSET
+    dropped_answers: DropPolicy | UnsetType = UNSET
 
 
 class DiagnosticsEntry(Entry, frozen=True):

@@ -26,6 +26,7 @@ ANSWER_TEXT_CHARS_MAX: Final = 2 * 1024 * 1024  # of all its texts
 ANSWER_REASONING_CHARS_MAX: Final = 2 * 1024 * 1024  # of all its reasoning
 ANSWER_INPUT_CHARS_MAX: Final = 8 * 1024 * 1024  # of the inputs of all its calls
 ANSWER_HOSTED_BYTES_MAX: Final = 16 * 1024 * 1024  # of hosted results and provider metadata
+ANSWER_CONTINUATIONS_MAX: Final = 3  # of one answer that breaks off again and again
 ANSWER_PAUSES_MAX: Final = 16  # in a row; each is one more request with ten hosted calls or so
 ANSWER_PARTS_MAX: Final = 2_048  # texts, reasonings and calls; each is a few events of the log
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024  # of its body, after decompression

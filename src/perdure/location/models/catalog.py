@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
-from perdure.core.models import access, catalog, key_origins, public, selection
+from perdure.core.models import access, answer_prefix, catalog, key_origins, public, selection
 from perdure.core.models.access import AccessLookup, AccessSources
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
@@ -40,6 +40,7 @@ from perdure.location.models.failures import (
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock
 from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.models.credential import StoredCredential
 from perdure.schema.models.model import (
@@ -71,6 +72,8 @@ class ResolvedModel(Confidential, kw_only=True):
     """Whether requests cost nothing."""
     call: ModelCall
     media: MediaLimits
+    prefix: JsonObject | None = None
+    """How it is sent the beginning of an answer to go on with; None if it cannot."""
 
 
 Resolution = ResolvedModel | ModelFailure
@@ -203,6 +206,7 @@ class Catalog:
                 self._callable_model(provider, model, model.transport, request), key
             ),
             media=_media(model),
+            prefix=answer_prefix.prefix_form(provider.id, model.api, model.wire_name),
         )
 
     def _callable_model(

@@ -39,7 +39,7 @@ from perdure.runtime.turn.media import RequestMedia
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.request_marks import RequestMarks
-from perdure.runtime.turn.retries import Retries
+from perdure.runtime.turn.retries import DroppedAnswers, Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
 from perdure.runtime.turn.tool_execution import ToolRun
@@ -163,7 +163,7 @@ class Turn:
         if end.answered and self._state.untitled:
             self._state.untitled = False
             services.titles.begin(session.id, chosen.model.ref)
-        if end.failed is not None:
+        if end.failed is not None and end.retry is None:
             return await self._retry_or_fail(boundary, chosen, end.failed)
         return end
 
@@ -238,10 +238,20 @@ class Turn:
             cost=lambda spent: catalog.cost_of(model.cost, spent),
             journal=journal,
         )
+        dropped = DroppedAnswers(
+            self._services.retries,
+            self._session.id,
+            policy=self._location.settings.dropped_answers or "continue",
+            form=model.prefix,
+            failures=self._state.failures,
+            step=boundary.step,
+        )
         may_pause = self._state.pauses < limits.ANSWER_PAUSES_MAX
         name = f"{model.ref.provider_id}/{model.ref.id}"
         with self._metrics.timed("turn", session=self._session.id, model=name):
-            end = await provider_turn.run(model.call, prepared.request, may_pause=may_pause)
+            end = await provider_turn.run(
+                model.call, prepared.request, may_pause=may_pause, dropped=dropped
+            )
         self._state.pauses = self._state.pauses + 1 if end.paused else 0
         if not (end.answered or end.declined or end.overflow):
             self._metrics.count("turn.failed")

@@ -51,6 +51,13 @@ def opening(request: LLMRequest) -> list[JsonObject]:
     return [{"role": "system", "content": text}] if text else []
 
 
+def closing(request: LLMRequest) -> list[JsonObject]:
+    """The beginning of the answer, if the model is to go on with it."""
+    if request.prefix is None:
+        return []
+    return [{"role": "assistant", "content": request.prefix.text, **request.prefix.fields}]
+
+
 def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
     """The messages of a segment, in order; images of tool results follow in one user message."""
     del facts
@@ -184,6 +191,7 @@ OPENAI_CHAT: Final = WireProtocol(
     head=head,
     opening=opening,
     items=items,
+    closing=closing,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,
