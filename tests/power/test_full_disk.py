@@ -17,6 +17,7 @@ from perdure.store.database import sqlite_connection
 from tests.figures import Figure
 from tests.power import full_disk
 from tests.power.full_disk import Disk, NotPermittedError
+from tests.skipping import cannot_run
 from tests.support import database_check
 from tests.support.api import PATIENCE_SECONDS, Answer, Api
 from tests.support.instance import Instance, running
@@ -55,7 +56,7 @@ def disk(request: pytest.FixtureRequest, folders: ProjectFolders) -> Generator[D
         with full_disk.small_filesystem(folders.data) as made:
             yield made
     except NotPermittedError as error:
-        pytest.skip(f"a file system cannot be mounted here: {error}")
+        cannot_run(f"a file system cannot be mounted here: {error}")
 
 
 @pytest.fixture
