@@ -28,9 +28,9 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut details
-        end failed failure fallback hub id inbox known native outcome permission plan preserved
-        preview project pruning question reasoning receipt recorder recovery repeated report rules
-        slug step summarizer summary title todowrite tracking transcript window
+        end failed failure fallback hub id inbox known native outcome permission plan prefix
+        preserved preview project pruning question reasoning receipt recorder recovery repeated
+        report rules slug step summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses

@@ -1216,7 +1216,7 @@ export interface RequestToolResult {
   readonly metadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
 }
 
-/** A request failed before any of its answer came, and will be retried. */
+/** A request failed before any of its answer came, or broke off in it, and will be retried. */
 export interface Retried {
   readonly timestamp: number
   readonly sessionID: string

@@ -1567,7 +1567,7 @@ class RetryError(TypedDict):
 
 
 class Retried(TypedDict):
-    """A request failed before any of its answer came, and will be retried."""
+    """A request failed before any of its answer came, or broke off in it, and will be retried."""
 
     timestamp: int
     sessionID: str

@@ -58,8 +58,10 @@ class CapabilitiesEntry(Entry, frozen=True):
 
 
 class CacheCostEntry(Entry, frozen=True):
-    read: Price = 0
-    write: Price = 0
+    """Prices of what goes through the cache; without one it is that of the input."""
+
+    read: Price | UnsetType = UNSET
+    write: Price | UnsetType = UNSET
 
 
 class TierEntry(Entry, frozen=True):
@@ -123,6 +125,8 @@ class TimeoutEntry(Entry, frozen=True):
     """From a request to the beginning of its answer."""
     idle: Seconds | UnsetType = UNSET
     """The longest pause within an answer."""
+    total: Seconds | UnsetType = UNSET
+    """From a request to the end of its answer."""
 
 
 class ProviderEntry(Entry, frozen=True):
@@ -257,9 +261,14 @@ RecoveryPolicy = Literal["ask", "retry", "abandon"]
 """How a request is treated that may have been sent before a crash (core.session.recovery)."""
 
 
+DropPolicy = Literal["continue", "restart", "fail"]
+"""How an answer is treated that broke off (core.request.dropped_answer)."""
+
+
 class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
     recovery: RecoveryPolicy | UnsetType = UNSET
+    dropped_answers: DropPolicy | UnsetType = UNSET
 
 
 class DiagnosticsEntry(Entry, frozen=True):

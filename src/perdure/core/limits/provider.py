@@ -18,6 +18,7 @@ PROVIDER_CONNECT_SECONDS_MAX: Final = 30.0
 PROVIDER_GATHER_SECONDS: Final = 0.01  # an answer is read at most 100 times a second
 PROVIDER_FIRST_BYTE_SECONDS_MAX: Final = 10 * 60.0
 PROVIDER_IDLE_SECONDS_MAX: Final = 5 * 60.0
+PROVIDER_TOTAL_SECONDS_MAX: Final = 4 * 60 * 60.0  # 128,000 tokens at nine a second
 
 # One answer. A model writes about four characters for each of at most some 128,000 tokens; a server
 # that repeats itself or is broken can send without end, and all of it would be kept and stored.
@@ -25,6 +26,8 @@ ANSWER_TEXT_CHARS_MAX: Final = 2 * 1024 * 1024  # of all its texts
 ANSWER_REASONING_CHARS_MAX: Final = 2 * 1024 * 1024  # of all its reasoning
 ANSWER_INPUT_CHARS_MAX: Final = 8 * 1024 * 1024  # of the inputs of all its calls
 ANSWER_HOSTED_BYTES_MAX: Final = 16 * 1024 * 1024  # of hosted results and provider metadata
+ANSWER_CONTINUATIONS_MAX: Final = 3  # of one answer that breaks off again and again
+ANSWER_PAUSES_MAX: Final = 16  # in a row; each is one more request with ten hosted calls or so
 ANSWER_PARTS_MAX: Final = 2_048  # texts, reasonings and calls; each is a few events of the log
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024  # of its body, after decompression
 ANSWER_QUIET_BYTES_MAX: Final = 32 * 1024 * 1024

@@ -14,6 +14,7 @@ from perdure.core import limits
 from perdure.core.config_file import entries
 from perdure.core.config_file.entries import (
     ApiEntry,
+    CacheCostEntry,
     CostEntry,
     ModelEntry,
     ProviderEntry,
@@ -37,6 +38,7 @@ from perdure.core.models.transport import (
 from perdure.core.settings.settings import Settings
 from perdure.core.text import wildcard
 from perdure.llm.encoding.chat_dialect import DEFAULT_DIALECT, ChatDialect
+from perdure.llm.event import Usage
 from perdure.llm.model_call import ModelCall
 from perdure.schema.models.model import (
     CacheCost,
@@ -44,7 +46,6 @@ from perdure.schema.models.model import (
     ModelCapabilities,
     ModelCost,
     ModelLimit,
-    TokenUsage,
 )
 from perdure.schema.value import Confidential, Value
 
@@ -82,6 +83,7 @@ class Timeouts(Value, kw_only=True):
     connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
     first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
     idle: float = limits.PROVIDER_IDLE_SECONDS_MAX
+    total: float = limits.PROVIDER_TOTAL_SECONDS_MAX
 
 
 class CatalogProvider(Confidential, kw_only=True):
@@ -213,22 +215,24 @@ def may_use(settings: Settings, provider_id: str) -> bool:
     return True
 
 
-def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
-    """US dollars for `usage`, at the highest tier that its context exceeds.
+def cost_of(tiers: tuple[ModelCost, ...], used: Usage) -> float:
+    """US dollars for what was used, at the highest tier that its context exceeds.
 
-    Reasoning is priced as output. Without a price the result is 0.
+    Reasoning is priced as output. What is kept in a cache for an hour costs twice the input
+    (Anthropic, prompt caching). Without a price the result is 0.
     """
-    context = usage.input + usage.cache.read + usage.cache.write
+    context = used.input + used.cache_read + used.cache_write
     sizes = [(tier.tier.size if tier.tier else -1, tier) for tier in tiers]
     applying = [(size, tier) for size, tier in sizes if context > size]
     if not applying:
         return 0.0
     price = max(applying, key=lambda sized: sized[0])[1]
     millionths = (
-        usage.input * price.input
-        + (usage.output + usage.reasoning) * price.output
-        + usage.cache.read * price.cache.read
-        + usage.cache.write * price.cache.write
+        used.input * price.input
+        + (used.output + used.reasoning) * price.output
+        + used.cache_read * price.cache.read
+        + used.cache_write * price.cache.write
+        + used.cache_write_hour * max(0.0, 2 * price.input - price.cache.write)
     )
     return millionths / 1_000_000
 
@@ -324,6 +328,7 @@ def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
         connect=usual.connect if entry.connect is UNSET else entry.connect,
         first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
         idle=usual.idle if entry.idle is UNSET else entry.idle,
+        total=usual.total if entry.total is UNSET else entry.total,
     )
 
 
@@ -333,11 +338,14 @@ def _prices(entry: ModelEntry) -> tuple[ModelCost, ...]:
 
 
 def _price(cost: CostEntry) -> ModelCost:
-    cache = cost.cache
+    # Without a price of its own, what goes through the cache is input like any other.
+    cache = cost.cache or CacheCostEntry()
+    read = cost.input if cache.read is UNSET else cache.read
+    write = cost.input if cache.write is UNSET else cache.write
     return ModelCost(
         input=cost.input,
         output=cost.output,
-        cache=CacheCost(read=cache.read, write=cache.write) if cache else CacheCost(0, 0),
+        cache=CacheCost(read=read, write=write),
         tier=CostTier(type="context", size=cost.tier.size) if cost.tier else UNSET,
     )
 

@@ -1,9 +1,9 @@
 """Whether and when a failed request is retried.
 
-A request is retried only while nothing of its answer was published, and only for failures that
-can pass by themselves. A Retry-After of the provider is never shortened; if it is too long, the
-request fails. Otherwise delays double, with jitter, so that many Sessions do not retry together.
-Waiting is runtime.turn.retries.
+A request is retried only while nothing of its answer was published, or as
+core.request.dropped_answer says, and only for failures that can pass by themselves. A Retry-After
+of the provider is never shortened; if it is too long, the request fails. Otherwise delays double,
+with jitter, so that many Sessions do not retry together. Waiting is runtime.turn.retries.
 
 Invariant: every kind of failure has a maximum number of attempts.
 """

@@ -91,6 +91,12 @@ class TurnRecorder(CallRecorder):
     def over(self) -> bool:
         return self.finish is not None or self.provider_error is not None
 
+    @property
+    def only_text(self) -> str | None:
+        """The id of the text that is all of the answer so far, and has not ended."""
+        texts = self.streamed.list_open("text")
+        return texts[0] if texts and self._parts == 1 else None
+
     # ---- what the runtime reports back ----------------------------------------------------------
 
     def flush(self, *, now: int) -> list[SessionEvent]:

@@ -24,6 +24,7 @@ from perdure.core.config_file.entries import (
     CommandEntry,
     CompactionEntry,
     DiagnosticsEntry,
+    DropPolicy,
     Entry,
     ExperimentalEntry,
     LoginEntry,
@@ -65,6 +66,7 @@ class Document(Confidential, kw_only=True):
     shell: str | None = None
     timezone: str | None = None
     recovery: RecoveryPolicy | None = None
+    dropped_answers: DropPolicy | None = None
     snapshots: bool | None = None
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
@@ -163,6 +165,7 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
         shell=texts.shell or None,
         timezone=plain.timezone or None,
         recovery=plain.recovery or None,
+        dropped_answers=plain.dropped_answers or None,
         snapshots=None if other.snapshots is UNSET else other.snapshots,
         permissions=reading.items(Rule, raw, "permissions", ()),
         agents=tuple(reading.agents(raw)),

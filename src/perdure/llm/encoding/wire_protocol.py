@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
+import msgspec
 from msgspec import field
 
 from perdure.llm.encoded_history import EncodedHistory
@@ -57,6 +58,10 @@ class FrameReader(Protocol):
         """The frames that a chunk of the body completes."""
         ...
 
+    def rest(self) -> Iterable[bytes]:
+        """The frame that the body ended without its end mark, if all of it came."""
+        ...
+
 
 class SseFrames:
     """The data of each server-sent event."""
@@ -67,7 +72,26 @@ class SseFrames:
     def feed(self, chunk: bytes) -> Iterable[bytes]:
         return map(_DATA, self._reader.feed(chunk))
 
+    def rest(self) -> Iterable[bytes]:
+        # Some servers send no blank line after the last event, which is then cut off or whole.
+        data = self._reader.rest()
+        return (data,) if _is_whole(data) else ()
 
+
+def _is_whole(data: bytes) -> bool:
+    if data == DONE:
+        return True
+    if not data.startswith(b"{"):
+        return False
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+DONE: Final = b"[DONE]"
+"""The last event of an OpenAI stream."""
 _DATA: Final[Callable[[sse.Frame], bytes]] = attrgetter("data")
 
 
@@ -96,6 +120,8 @@ class WireProtocol(Value, kw_only=True):
     """Process one frame; returns the events that it completes."""
     finish: Callable[[State], tuple[LLMEvent, ...]]
     """Events at the end of the stream. Ends with Finish or ProviderError, or raises."""
+    recover: Callable[[bytes], tuple[LLMEvent, ...]] | None = None
+    """The answer that the body of a refusal stands for, ended with Finish; empty for none."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items after the segments."""
     adapted: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None

@@ -148,6 +148,7 @@ def _limits(timeouts: Timeouts) -> "CallLimits":
         quiet_bytes_max=limits.ANSWER_QUIET_BYTES_MAX,
         connect_seconds_max=timeouts.connect,
         first_byte_seconds_max=timeouts.first_byte,
+        total_seconds_max=timeouts.total,
         idle_seconds_max=timeouts.idle,
     )
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from perdure.core.credentials import keys
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
-from perdure.core.models import access, catalog, key_origins, public, selection
+from perdure.core.models import access, answer_prefix, catalog, key_origins, public, selection
 from perdure.core.models.access import AccessLookup, AccessSources
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
@@ -41,6 +41,7 @@ from perdure.location.models.failures import (
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock
 from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.models.credential import StoredCredential
 from perdure.schema.models.model import (
@@ -75,6 +76,8 @@ class ResolvedModel(Confidential, kw_only=True):
     media: MediaLimits
     route: StepRoute | None = None
     """The way to it, if it is reached over a network."""
+    prefix: JsonObject | None = None
+    """How it is sent the beginning of an answer to go on with; None if it cannot."""
 
 
 Resolution = ResolvedModel | ModelFailure
@@ -207,6 +210,7 @@ class Catalog:
             call=self._calls.make_call(target, key),
             media=_media(model),
             route=_route(target),
+            prefix=answer_prefix.prefix_form(provider.id, model.api, model.wire_name),
         )
 
     def _callable_model(

@@ -12,11 +12,12 @@ import asyncio
 from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
+from perdure.core import limits
 from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
 from perdure.core.request.token_budget import Demand
-from perdure.core.session import retry, title, usage
+from perdure.core.session import retry, title
 from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.core.session.repeated_calls import RepeatedCallGuard
@@ -40,7 +41,7 @@ from perdure.runtime.turn.media import RequestMedia
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.request_marks import RequestMarks
-from perdure.runtime.turn.retries import Retries
+from perdure.runtime.turn.retries import DroppedAnswers, Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.titles import Titles
 from perdure.runtime.turn.tool_execution import ToolRun
@@ -76,6 +77,8 @@ class DrainState(State):
     """How often the coming turn has been sent in vain."""
     untitled: bool = False
     """Whether the Session still has a placeholder title."""
+    pauses: int = 0
+    """How often in a row the provider has paused in its answer."""
     waited: bool = False
     """Whether the drain waited for a retry that is still recorded in the store."""
     plain: bool = False
@@ -166,7 +169,7 @@ class Turn:
         if end.answered and self._state.untitled:
             self._state.untitled = False
             services.titles.begin(session.id, chosen.model.ref)
-        if end.failed is not None:
+        if end.failed is not None and end.retry is None:
             return await self._retry_or_fail(boundary, chosen, end.failed)
         return end
 
@@ -221,7 +224,8 @@ class Turn:
 
         history, snapshot = await self._store.database.read(read)
         history = await self._services.media.within(history, chosen.model.media)
-        request = requests.build(boundary, chosen, history, tools)
+        goes_on = self._state.pauses > 0
+        request = requests.build(boundary, chosen, history, tools, goes_on=goes_on)
         return _Prepared(
             request=request,
             demand=context_window.demand(request, history, tools),
@@ -260,14 +264,26 @@ class Turn:
             step=boundary.step,
             recorder=recorder,
             tools=self._tool_run(boundary, chosen, prepared.tools, journal),
-            cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
+            cost=lambda spent: catalog.cost_of(model.cost, spent),
             journal=journal,
         )
+        dropped = DroppedAnswers(
+            self._services.retries,
+            self._session.id,
+            policy=self._location.settings.dropped_answers or "continue",
+            form=model.prefix,
+            failures=self._state.failures,
+            step=boundary.step,
+        )
+        may_pause = self._state.pauses < limits.ANSWER_PAUSES_MAX
         name = f"{model.ref.provider_id}/{model.ref.id}"
         with self._metrics.timed("turn", session=self._session.id, model=name):
-            end = await provider_turn.run(model.call, prepared.request)
+            end = await provider_turn.run(
+                model.call, prepared.request, may_pause=may_pause, dropped=dropped
+            )
         if recorder.started:
             self._state.plain = False
+        self._state.pauses = self._state.pauses + 1 if end.paused else 0
         if not (end.answered or end.declined or end.overflow):
             self._metrics.count("turn.failed")
         return end

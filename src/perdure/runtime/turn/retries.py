@@ -3,15 +3,22 @@
 Whether and when is decided by core.session.retry. A turn that waits has an entry in the store, so
 that the next run of the Session goes on waiting instead of starting anew. The entry is removed
 just before the request goes out: what may have reached a provider is not sent again by itself.
+An answer whose connection broke goes on or begins again, as core.request.dropped_answer says.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from perdure.core import limits
+from perdure.core.config_file.entries import DropPolicy
+from perdure.core.request import dropped_answer
+from perdure.core.request.dropped_answer import CONTINUED, Continuation
 from perdure.core.session import retry
 from perdure.core.session.retry import Retry
+from perdure.core.session.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.llm.model_call import ModelCall
@@ -61,6 +68,19 @@ class Retries:
             await shielded(self.interrupted(session_id))
             raise
 
+    async def wait_within_step(self, session_id: SessionID, waits: Retry, error: LLMError) -> None:
+        """Record that an answer broke off, and wait until it goes on as part of its step.
+
+        If the process ends meanwhile, the step is one that was cut.
+        """
+        session = await self._store.load_session(session_id)
+        retried = self._retried(session_id, waits, error, answer=CONTINUED)
+        await self._store.append(session_id, [retried], location=session.location, running=True)
+        self._tell(session_id, waits)
+        clock = self._services.clock
+        await clock.sleep(retry.remaining_seconds(waits, now=clock.now_millis()))
+        self._tell(session_id, None)
+
     async def interrupted(self, session_id: SessionID) -> None:
         """A turn that waited will not be sent, unless it is only this process that ends."""
         if not self._services.closing():
@@ -75,18 +95,7 @@ class Retries:
 
     async def _record(self, session_id: SessionID, waits: Retry, error: LLMError) -> None:
         session = await self._store.load_session(session_id)
-        retried = Retried(
-            timestamp=self._services.clock.now_millis(),
-            session_id=session_id,
-            attempt=waits.failed,
-            error=RetryError(
-                message=error.message,
-                is_retryable=True,
-                status_code=UNSET if error.status is None else error.status,
-                metadata={"reason": error.reason},
-            ),
-            next=waits.due,
-        )
+        retried = self._retried(session_id, waits, error)
 
         async def within(tx: Transaction, seq: Seq) -> None:
             await retry_table.put(tx, session_id, waits)
@@ -95,6 +104,22 @@ class Retries:
 
         await self._store.append(
             session_id, [retried], location=session.location, running=True, within=within
+        )
+
+    def _retried(
+        self, session_id: SessionID, waits: Retry, error: LLMError, **metadata: str
+    ) -> Retried:
+        return Retried(
+            timestamp=self._services.clock.now_millis(),
+            session_id=session_id,
+            attempt=waits.failed,
+            error=RetryError(
+                message=error.message,
+                is_retryable=True,
+                status_code=UNSET if error.status is None else error.status,
+                metadata={"reason": error.reason, **metadata},
+            ),
+            next=waits.due,
         )
 
     async def _give_up(self, session_id: SessionID) -> None:
@@ -109,6 +134,57 @@ class Retries:
             said = {"attempt": waits.failed, "message": waits.message, "next": waits.due}
             status = {"type": "retrying", **said}
         self._services.hub.publish(StatusChanged(session_id=session_id, status=status), None)
+
+
+class DroppedAnswers:
+    """What becomes of one answer if it breaks off."""
+
+    def __init__(
+        self,
+        retries: Retries,
+        session_id: SessionID,
+        *,
+        policy: DropPolicy,
+        form: JsonObject | None,
+        failures: int,
+        step: int,
+    ) -> None:
+        """`form`: how the model is sent the beginning of an answer; None if it cannot go on."""
+        self._retries = retries
+        self._session_id = session_id
+        self._policy = policy
+        self._form = form if policy == "continue" else None
+        self._failures = failures
+        self._step = step
+        self._continued = 0
+
+    async def go_on(
+        self, recorder: TurnRecorder, call: ModelCall, request: LLMRequest, failure: LLMError
+    ) -> tuple[ModelCall, LLMRequest] | None:
+        """Wait, and return how the answer goes on; None if it does not, or begins again.
+
+        What was recorded before must be durable.
+        """
+        if not dropped_answer.may_go_on(recorder, failure):
+            return None
+        prefix = dropped_answer.prefix_of(recorder, self._form)
+        if prefix is None or self._continued >= limits.ANSWER_CONTINUATIONS_MAX:
+            return None
+        self._continued += 1
+        waits = self._retries.plan(failure, failed=self._continued, step=self._step)
+        if waits is None:
+            return None
+        await self._retries.wait_within_step(self._session_id, waits, failure)
+        mapping = Continuation(recorder, self._continued)
+        return _mapped(call, mapping), replace(request, prefix=prefix)
+
+    def restart(self, recorder: TurnRecorder, failure: LLMError) -> Retry | None:
+        """When the answer is asked for again from the start; None: not at all."""
+        # Whatever fails a continuation, the connection broke before it.
+        broke = LLMError("transport", failure.message) if self._continued else failure
+        if self._policy == "fail" or not dropped_answer.may_go_on(recorder, broke):
+            return None
+        return self._retries.plan(broke, failed=self._failures + 1, step=self._step)
 
 
 def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
@@ -136,5 +212,17 @@ def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
             finally:
                 await close_stream(stream)
             await services.clock.sleep(delay)
+
+    return asked
+
+
+def _mapped(call: ModelCall, continuation: Continuation) -> ModelCall:
+    async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
+        stream = call(request)
+        try:
+            async for batch in stream:
+                yield continuation.map(batch)
+        finally:
+            await close_stream(stream)
 
     return asked

@@ -18,7 +18,9 @@ class TurnEnd(Value, kw_only=True):
     step: int
     """Which turn since input was last promoted this was."""
     continues: bool = False
-    """Whether the model waits for the results of its tool calls."""
+    """Whether the model waits for the results of its tool calls, or to go on."""
+    paused: bool = False
+    """Whether the provider paused in the middle of its answer, and goes on when asked again."""
     answered: bool = False
     """Whether the answer is complete."""
     declined: bool = False

@@ -283,12 +283,13 @@ class RetryError(Record):
 
 
 class Retried(Fact):
-    """A request failed before any of its answer came, and will be retried."""
+    """A request failed before any of its answer came, or broke off in it, and will be retried."""
 
     attempt: int
     """The failed attempt, counted from 1."""
     error: RetryError
-    """Its `metadata` contains the kind of failure as `reason`."""
+    """Its `metadata` contains the kind of failure as `reason`, and `answer: continued` if the
+    answer of the open step goes on."""
     next: int | UnsetType = UNSET
     """Time of the retry, in milliseconds since the epoch."""
 

@@ -83,7 +83,17 @@ def opening(request: LLMRequest, facts: ModelFacts) -> list[JsonObject]:
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """A placeholder user message, if the conversation would end with an answer."""
+    """A placeholder user message, if the conversation would end with an answer.
+
+    An answer that goes on ends it, with the hosted call that the provider was about to run, and so
+    does the beginning of one that broke off.
+    """
+    if request.prefix is not None:
+        # The provider refuses an answer that ends with a space.
+        return [_message("assistant", content.text(request.prefix.text.rstrip()))]
+    if request.goes_on and request.segments[-1].is_answer:
+        pending = content.unfinished(request.segments[-1])
+        return [_message("assistant", pending)] if pending else []
     if (
         not request.segments
         or not request.segments[-1].is_answer

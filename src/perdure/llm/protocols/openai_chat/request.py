@@ -48,6 +48,13 @@ def marker(request: LLMRequest, facts: ModelFacts) -> Marker | None:
     return lambda message: _marked(message, control)
 
 
+def closing(request: LLMRequest) -> list[JsonObject]:
+    """The beginning of the answer, if the model is to go on with it."""
+    if request.prefix is None:
+        return []
+    return [{"role": "assistant", "content": request.prefix.text, **request.prefix.fields}]
+
+
 def _marked(message: JsonObject, control: JsonObject) -> JsonObject:
     """The message with a mark on its last text, which must be a content part for that."""
     match message["content"]:
@@ -116,8 +123,10 @@ OPENAI_CHAT: Final = WireProtocol(
     head=head,
     opening=opening,
     items=items,
+    closing=closing,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,
     marker=marker,
+    recover=stream.recover,
 )

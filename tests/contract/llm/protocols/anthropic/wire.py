@@ -62,7 +62,6 @@ WIRE = Wire(
     stops={
         "end_turn": "stop",
         "stop_sequence": "stop",
-        "pause_turn": "stop",
         "tool_use": "stop",
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
@@ -121,6 +120,23 @@ WIRE = Wire(
                 {"cache_read_input_tokens": 5, "cache_creation_input_tokens": 2},
             ),
             Usage(input=25, output=15, cache_read=5, cache_write=2),
+        ),
+        (
+            ended({"input_tokens": 7}, {"input_tokens": 0, "cache_read_input_tokens": 0}),
+            Usage(input=7, output=15),
+        ),
+        (
+            ended(
+                {
+                    "cache_creation_input_tokens": 9,
+                    "cache_creation": {
+                        "ephemeral_5m_input_tokens": 5,
+                        "ephemeral_1h_input_tokens": 4,
+                    },
+                },
+                {},
+            ),
+            Usage(input=25, output=15, cache_write=9, cache_write_hour=4),
         ),
         (
             ended({}, {"output_tokens_details": {"thinking_tokens": 99}}),

@@ -91,4 +91,39 @@ DETAILED: Sequence[bytes] = (
     codec.encode({"choices": [], "usage": USAGE}),
     b"[DONE]",
 )
-RECORDINGS = {"everything": EVERYTHING, "reasoning details": DETAILED}
+
+THINKING: Sequence[bytes] = (
+    chunk({"role": "assistant", "content": ""}),
+    chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Ein "}]}]}),
+    chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Gruß?"}]}]}),
+    chunk({"content": [{"type": "thinking", "thinking": [], "closed": True}]}),
+    chunk({"content": "Grüße"}),
+    chunk({"content": [{"type": "text", "text": " 🌍"}]}),
+    chunk({}, "stop", usage=USAGE),
+    codec.encode({"choices": [], "usage": None}),
+    b"[DONE]",
+)
+"""As Mistral's reasoning models send it (API reference, chat completion stream)."""
+
+WITHOUT_REASON: Sequence[bytes] = (
+    codec.encode({"choices": [{"delta": {"content": "I look.", "tool_calls": None}, "index": 0}]}),
+    codec.encode(
+        {
+            "choices": [
+                {"delta": call(0, id="tooluse_1", type="function", name="read", arguments="")}
+            ]
+        }
+    ),
+    codec.encode({"choices": [{"delta": call(0, arguments='{"path":')}]}),
+    codec.encode({"choices": [{"delta": call(0, arguments='"ä.txt"}')}]}),
+    codec.encode({"choices": [], "usage": USAGE}),
+    b"[DONE]",
+)
+"""As Snowflake Cortex sends it: no finish reason, then the counts."""
+
+RECORDINGS = {
+    "everything": EVERYTHING,
+    "reasoning details": DETAILED,
+    "thinking": THINKING,
+    "without a reason": WITHOUT_REASON,
+}

@@ -11,9 +11,23 @@ from perdure.llm.event import (
     TextEnd,
     TextStart,
     ToolCall,
+    ToolInputEnd,
+    ToolInputInvalid,
+    ToolInputStart,
 )
+from perdure.llm.protocols.openai_chat.request import OPENAI_CHAT
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from tests.contract.llm.protocols.openai_chat.recordings import DETAILED, call, chunk, step_all
+from tests.contract.llm.protocols.openai_chat.recordings import (
+    DETAILED,
+    THINKING,
+    WITHOUT_REASON,
+    call,
+    chunk,
+    step_all,
+)
+from tests.contract.llm.protocols.openai_chat.wire import TOKENS, WIRE
+from tests.contract.llm.wire import spoken, thought
 
 DONE = b"[DONE]"
 STOP = chunk({}, "stop")
@@ -124,6 +138,97 @@ def test_an_id_and_name_repeated_with_every_piece_is_one_call() -> None:
     pieces = ['{"pa', 'th":"', 'a"}']
     events = step_all([*(chunk(call(0, id="x", name="read", arguments=p)) for p in pieces), CALLS])
     assert events[-1] == ToolCall("x", "read", {"path": "a"})
+
+
+def test_thinking_in_pieces_of_the_content_is_reasoning() -> None:
+    assert step_all(THINKING)[:-1] == [
+        *thought("reasoning-0", "Ein ", "Gruß?"),
+        *spoken("text-0", "Grüße", " 🌍"),
+    ]
+
+
+def test_a_stream_without_a_finish_reason_runs_its_whole_calls() -> None:
+    told = [ToolCall("tooluse_1", "read", {"path": "ä.txt"}), Finish("tool-calls", TOKENS)]
+    assert step_all(WITHOUT_REASON)[-2:] == told
+    # The counts are the end as well, if they come once and last.
+    assert WIRE.answered(WITHOUT_REASON[:-1])[-2:] == told
+
+
+def test_counts_with_every_chunk_are_no_end() -> None:
+    frames = [
+        chunk({"content": "half"}, usage={"prompt_tokens": 9, "completion_tokens": n})
+        for n in (1, 2)
+    ]
+    with pytest.raises(LLMError, match="before it was complete"):
+        WIRE.answered(frames)
+
+
+def test_counts_that_content_follows_are_no_end() -> None:
+    counted = codec.encode({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}})
+    with pytest.raises(LLMError, match="before it was complete"):
+        WIRE.answered([counted, chunk({"content": "half"})])
+
+
+FAILED = "Failed to call a function. Please adjust your prompt. See 'failed_generation'."
+
+
+@pytest.mark.parametrize(
+    ("error", "name", "wrote"),
+    [
+        (
+            {"message": FAILED, "failed_generation": '<function=read={"path": "a"}</function>'},
+            "read",
+            '<function=read={"path": "a"}</function>',
+        ),
+        (
+            {"message": FAILED, "failed_generation": '{"name": "glob", "arguments": {'},
+            "glob",
+            '{"name": "glob", "arguments": {',
+        ),
+        (
+            {
+                "message": "tool call validation failed: parameters for tool edit did not match"
+                " schema: errors: [`/path`: expected string, but got array]"
+            },
+            "edit",
+            "",
+        ),
+        ({"message": FAILED, "failed_generation": ""}, "unknown", ""),
+    ],
+)
+def test_a_call_that_the_server_could_not_read_goes_back_to_the_model(
+    error: JsonObject, name: str, wrote: str
+) -> None:
+    body = codec.encode(
+        {"error": {"type": "invalid_request_error", "code": "tool_use_failed", **error}}
+    )
+    assert OPENAI_CHAT.recover is not None
+    for events in (OPENAI_CHAT.recover(body), step_all([body])):
+        begun, ended, invalid, finish = events
+        assert begun == ToolInputStart("call_0", name)
+        assert ended == ToolInputEnd("call_0", wrote)
+        assert isinstance(invalid, ToolInputInvalid)
+        assert error["message"] in invalid.message
+        assert finish == Finish("tool-calls")
+    said = step_all([chunk({"content": "Well."}), body])
+    assert [type(event) for event in said[2:4]] == [TextEnd, ToolInputStart]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"error":"x"}',
+        b'{"error":{"code":"other"}}',
+        b'{"choices":[]}',
+        b"[" * 9000,
+    ],
+)
+def test_any_other_refusal_is_only_a_refusal(body: bytes) -> None:
+    assert OPENAI_CHAT.recover is not None
+    assert OPENAI_CHAT.recover(body) == ()
 
 
 def test_content_in_pieces_and_refusals_are_text() -> None:
