@@ -667,6 +667,29 @@ export interface ModelRef {
   readonly variant?: string | undefined
 }
 
+/** The model that answers while the chosen one cannot. */
+export interface ModelSubstitute {
+  readonly model: ModelRef
+  readonly message: string
+  readonly until: number
+}
+
+/** Another model of the agent's chain answers from now on, or the chosen one again. */
+export interface ModelSubstituted {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly substitute?: ModelSubstitute | undefined
+}
+
+/** `session.next.model.substituted`. */
+export interface ModelSubstitutedEvent {
+  readonly id: string
+  readonly type: "session.next.model.substituted"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: ModelSubstituted
+}
+
 export interface ModelSwitched {
   readonly timestamp: number
   readonly sessionID: string
@@ -1233,6 +1256,7 @@ export interface RetriedEvent {
   readonly data: Retried
 }
 
+/** Why a request failed that is sent again. */
 export interface RetryError {
   readonly message: string
   readonly isRetryable: boolean
@@ -1381,6 +1405,7 @@ export interface SessionInfo {
   readonly subpath?: string | undefined
   readonly revert?: RevertState | undefined
   readonly budget?: SessionBudget | undefined
+  readonly substitute?: ModelSubstitute | undefined
 }
 
 /** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
@@ -2021,6 +2046,7 @@ export type ReferenceSource = LocalReference | GitReference
 export type DurableEvent =
   | AgentSwitchedEvent
   | ModelSwitchedEvent
+  | ModelSubstitutedEvent
   | MovedEvent
   | RenamedEvent
   | ArchivedEvent

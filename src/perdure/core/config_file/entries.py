@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from perdure.core import limits
 from perdure.core.text import jsonc
 from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
@@ -19,6 +20,7 @@ Positive = Annotated[int, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=0)]
 Price = Annotated[float, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0)]
+Wait = Annotated[float, Meta(gt=0, le=limits.RETRY_PATIENCE_SECONDS_MAX)]
 Status = Literal["alpha", "beta", "deprecated", "active"]
 
 
@@ -108,6 +110,14 @@ class TimeoutEntry(Entry, frozen=True):
     """The longest pause within an answer."""
 
 
+class ProviderLimitsEntry(Entry, frozen=True):
+    """What all Sessions together may ask of a provider; see core.models.provider_limits."""
+
+    concurrent: Positive | UnsetType = UNSET
+    requests_per_minute: Positive | UnsetType = UNSET
+    tokens_per_minute: Positive | UnsetType = UNSET
+
+
 class ProviderEntry(Entry, frozen=True):
     name: str | UnsetType = UNSET
     env: tuple[str, ...] | UnsetType = UNSET
@@ -120,6 +130,7 @@ class ProviderEntry(Entry, frozen=True):
     blacklist: tuple[str, ...] | UnsetType = UNSET
     """Models that may not be used."""
     timeout: TimeoutEntry | UnsetType = UNSET
+    limits: ProviderLimitsEntry | UnsetType = UNSET
 
 
 class BudgetEntry(Entry, frozen=True):
@@ -132,6 +143,8 @@ class BudgetEntry(Entry, frozen=True):
 
 class AgentEntry(Entry, frozen=True):
     model: str | UnsetType = UNSET
+    models: Annotated[tuple[str, ...], Meta(max_length=limits.CHAIN_MODELS_MAX)] | UnsetType = UNSET
+    """The chain of models: each stands in while those before it cannot answer."""
     variant: str | UnsetType = UNSET
     system: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -242,6 +255,8 @@ RecoveryPolicy = Literal["ask", "retry", "abandon"]
 class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
     recovery: RecoveryPolicy | UnsetType = UNSET
+    patience: bool | Wait | UnsetType = UNSET
+    """How long a Session waits for a provider, in seconds; `true` means a day."""
 
 
 class DiagnosticsEntry(Entry, frozen=True):

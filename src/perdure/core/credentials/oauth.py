@@ -12,7 +12,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -126,6 +126,17 @@ def read_method(id: str, entry: LoginEntry) -> LoginMethod:
     if taken := sorted(_OWN_PARAMETERS & (asked | described.parameters.keys())):
         raise LoginMethodError(f"`{taken[0]}` is set by the login itself")
     return described
+
+
+def methods_by_provider(
+    documents: Iterable[Iterable[tuple[str, LoginMethod]]],
+) -> dict[str, tuple[LoginMethod, ...]]:
+    """The login methods of each provider; a later document replaces methods of the same id."""
+    found: dict[str, dict[str, LoginMethod]] = {}
+    for document in documents:
+        for provider, method in document:
+            found.setdefault(provider, {})[method.id] = method
+    return {provider: tuple(methods.values()) for provider, methods in found.items()}
 
 
 def check_inputs(method: LoginMethod, inputs: Mapping[str, str]) -> str | None:

@@ -17,6 +17,7 @@ from perdure.core.config_file.entries import (
     CostEntry,
     ModelEntry,
     ProviderEntry,
+    ProviderLimitsEntry,
     RequestEntry,
     Status,
     TimeoutEntry,
@@ -25,6 +26,7 @@ from perdure.core.config_file.entries import (
 from perdure.core.credentials import keys
 from perdure.core.models import options
 from perdure.core.models.options import Overrides
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import (
     NATIVE,
     Api,
@@ -95,6 +97,7 @@ class CatalogProvider(Confidential, kw_only=True):
     configured: bool = True
     """Whether this Location or the host program configures it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: ProviderLimits = NO_LIMITS
 
 
 class Known(Protocol):
@@ -158,6 +161,7 @@ def make_provider(
         disabled=entry.disabled or False,
         configured=configured,
         timeouts=_timeouts(entry.timeout),
+        limits=_limits(entry.limits),
         models=LazyModels(models),
     )
 
@@ -313,6 +317,16 @@ def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
         connect=usual.connect if entry.connect is UNSET else entry.connect,
         first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
         idle=usual.idle if entry.idle is UNSET else entry.idle,
+    )
+
+
+def _limits(entry: ProviderLimitsEntry | UnsetType) -> ProviderLimits:
+    if entry is UNSET:
+        return NO_LIMITS
+    return ProviderLimits(
+        concurrent=entry.concurrent or None,
+        requests=entry.requests_per_minute or None,
+        tokens=entry.tokens_per_minute or None,
     )
 
 

@@ -32,11 +32,14 @@ from perdure.core.config_file.entries import (
 )
 from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Trust
+from perdure.core.credentials import oauth
 from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import ImageBounds
 from perdure.core.request.tool_output import OutputLimits
+from perdure.core.session import retry
 from perdure.core.session.budget import NO_BUDGET, Budget
+from perdure.core.session.retry import USUAL_PATIENCE, Patience
 from perdure.core.settings import edit_programs, trust
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
@@ -116,6 +119,8 @@ class Settings(Confidential, kw_only=True):
     """Login methods by provider."""
     recovery: RecoveryPolicy | None = None
     """How a request is treated that may have been sent before the process died."""
+    patience: Patience = USUAL_PATIENCE
+    """How long a request waits for a provider that says "later"."""
     snapshots: bool = True
     """Whether file changes of steps are recorded, so that they can be reverted."""
     images: ImageBounds = field(default_factory=ImageBounds)
@@ -171,8 +176,11 @@ def merge(documents: Sequence[Document]) -> Settings:
         compaction=_compaction(documents),
         budget=_budget(documents),
         web=_web([document for document in documents if document.trust == "user"]),
-        logins=_logins([document for document in documents if document.trust == "user"]),
+        logins=oauth.methods_by_provider(
+            document.logins for document in documents if document.trust == "user"
+        ),
         recovery=_recovery(documents),
+        patience=retry.configured_patience(_last(document.patience for document in documents)),
         snapshots=_last(document.snapshots for document in documents) is not False,
         images=media_limits.configured_bounds(document.attachments for document in documents),
         after_edit=edit_programs.configured_programs(documents),
@@ -330,14 +338,6 @@ def _web(documents: Sequence[Document]) -> WebSettings:
         search_provider=chosen.provider or None,
         search_url=chosen.url or None,
     )
-
-
-def _logins(documents: Sequence[Document]) -> dict[str, tuple[LoginMethod, ...]]:
-    found: dict[str, dict[str, LoginMethod]] = {}
-    for document in documents:
-        for provider, method in document.logins:
-            found.setdefault(provider, {})[method.id] = method
-    return {provider: tuple(methods.values()) for provider, methods in found.items()}
 
 
 def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObject]:

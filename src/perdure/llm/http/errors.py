@@ -1,20 +1,20 @@
-"""Classifies provider errors by HTTP status and message, and reads Retry-After.
+"""Classifies provider errors by HTTP status and message.
 
 The message decides if providers share a status: an exhausted quota comes as 429, a low balance as
 400, an overflow as anything. Without a status (an error inside a stream) it decides alone.
-core.session.retry decides what is retried.
+core.session.retry decides what is retried; llm.http.reset_time finds when.
 
 Invariant: every pair of status and message has exactly one reason.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from perdure.llm.error import LLMError, Reason
+from perdure.llm.http import reset_time
 from perdure.schema import codec, redaction
 from perdure.schema.codec import JsonValue
 from perdure.schema.value import Value
@@ -165,17 +165,9 @@ BODY_BYTES_MAX: Final = 16 * 1024
 _NESTING_MAX: Final = 16
 """How deep a message may be inside an error object."""
 MESSAGE_CHARS_MAX: Final = 500
-RETRY_AFTER_MILLIS_MAX: Final = 24 * 60 * 60 * 1000
+_SOON_MILLIS_MAX: Final = 10 * 60 * 1000
 
 _HTML_TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
-
-_RETRY_DELAY: Final = re.compile(
-    r"(?:retryDelay\W{1,6}|(?:retry|try again) (?:in|after) )"
-    r"([0-9]{1,6}(?:\.[0-9]{1,9})?) ?(ms|s|m)\b",
-    re.IGNORECASE | re.ASCII,
-)
-_UNITS: Final = {"ms": 0.001, "s": 1, "m": 60}
-_DAILY: Final = re.compile(rb"per[ -]?day", re.IGNORECASE)
 
 _PLAIN_HEADERS: Final = frozenset(
     {"accept", "accept-language", "content-type", "http-referer", "origin", "referer", "user-agent"}
@@ -195,11 +187,9 @@ def from_response(
     """The error of an unsuccessful response. Header names are in lower case."""
     detail = detail_of_body(body)
     text = clean_message(detail.text, secrets)
-    wait = _retry_after_millis(headers, now_millis)
-    if wait is None:
-        wait = _body_delay_millis(body)
+    wait = reset_time.find_wait(headers, body, now_millis=now_millis)
     return LLMError(
-        detail.reason(status, soon=wait is not None),
+        detail.reason(status, soon=wait is not None and wait <= _SOON_MILLIS_MAX),
         f"The provider answered HTTP {status}: {text}"
         if text
         else f"The provider answered HTTP {status}",
@@ -264,37 +254,3 @@ def may_carry_secret(header: str) -> bool:
 def _code(value: Mapping[str, JsonValue]) -> str:
     named = (value.get("code"), value.get("type"), value.get("status"))
     return " ".join(str(item) for item in named if isinstance(item, str | int))
-
-
-def _retry_after_millis(headers: Mapping[str, str], now_millis: int) -> int | None:
-    millis = _number(headers.get("retry-after-ms", ""))
-    if millis is None:
-        value = headers.get("retry-after", "").strip()
-        seconds = _number(value)
-        millis = _until(value, now_millis) if seconds is None else seconds * 1000
-    return None if millis is None else int(max(0, min(millis, RETRY_AFTER_MILLIS_MAX)))
-
-
-def _body_delay_millis(body: bytes) -> int | None:
-    """The retry delay named in the body, if any."""
-    delay = _RETRY_DELAY.search(body.decode(errors="replace"))
-    # A daily limit gives no delay, whatever else the body says.
-    if delay is None or _DAILY.search(body):
-        return None
-    seconds = float(delay.group(1)) * _UNITS[delay.group(2).lower()]
-    return int(min(seconds * 1000, RETRY_AFTER_MILLIS_MAX))
-
-
-def _number(text: str) -> float | None:
-    # Not float(): that accepts "nan", "infinity" and underscores.
-    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,9})?", text.strip(), re.ASCII) is None:
-        return None
-    return float(text)
-
-
-def _until(date: str, now_millis: int) -> float | None:
-    try:
-        moment = datetime.strptime(date, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return moment.timestamp() * 1000 - now_millis

@@ -20,6 +20,7 @@ from perdure.core.models.access import AccessLookup, AccessSources
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
 from perdure.core.models.options import NO_OVERRIDES, Overrides
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import HttpProtocol, Unreachable
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import MediaLimits
@@ -71,6 +72,8 @@ class ResolvedModel(Confidential, kw_only=True):
     """Whether requests cost nothing."""
     call: ModelCall
     media: MediaLimits
+    limits: ProviderLimits = NO_LIMITS
+    """What all Sessions together may ask of its provider."""
 
 
 Resolution = ResolvedModel | ModelFailure
@@ -203,6 +206,7 @@ class Catalog:
                 self._callable_model(provider, model, model.transport, request), key
             ),
             media=_media(model),
+            limits=provider.limits,
         )
 
     def _callable_model(

@@ -41,10 +41,12 @@ from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
 from perdure.runtime.locations.terminals import Terminals
+from perdure.runtime.ops.provider_slots import ProviderSlots
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.runtime.session.move import SessionMoves
 from perdure.runtime.tasks import Background
 from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_chain import ModelChains
 from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
@@ -153,6 +155,7 @@ class Engine:
             ids=platform.ids,
             chance=platform.chance,
             measures=platform.metrics,
+            slots=ProviderSlots(platform.database, platform.processes, platform.clock, deps.hub),
             end_orphans=self.children.end_orphans,
             wake=coordinator.wake,
             closing=lambda: coordinator.closing,
@@ -166,6 +169,7 @@ class Engine:
             context_window=ContextWindow(self.compactor, learned),
             marks=marks,
             retries=Retries(services),
+            chains=ModelChains(services),
             histories=self.ownership.histories,
             titles=Titles(services, lambda work: self._background.start(work, name="title")),
             media=RequestMedia(),

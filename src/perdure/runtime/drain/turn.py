@@ -35,6 +35,7 @@ from perdure.runtime.turn import turn_input as turn_inputs
 from perdure.runtime.turn.boundary import Boundary
 from perdure.runtime.turn.history_cache import History, HistoryCache
 from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_chain import ModelChains
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.request_marks import RequestMarks
@@ -58,6 +59,7 @@ class TurnServices(Value, kw_only=True):
     context_window: ContextWindow
     marks: RequestMarks
     retries: Retries
+    chains: ModelChains
     histories: HistoryCache
     titles: Titles
     media: RequestMedia
@@ -76,6 +78,8 @@ class DrainState(State):
     """Whether the Session still has a placeholder title."""
     waited: bool = False
     """Whether the drain waited for a retry that is still recorded in the store."""
+    waited_millis: int = 0
+    """How long the coming turn has waited for providers, in all."""
     repeated_calls: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
 
 
@@ -105,6 +109,10 @@ class Turn:
     async def run(self, turn: RunTurn) -> TurnEnd:
         """Raises what `boundary.commit` and `boundary.plan` raise; nothing was committed then."""
         try:
+            if isinstance(self._chosen, ChosenModel):
+                self._chosen = await self._services.chains.select(
+                    self._session, self._location, self._chosen
+                )
             boundary = await self._commit_boundary(self._found, turn)
             self._state.untitled |= title.is_placeholder(self._session.title)
             if boundary.step == 1:
@@ -235,8 +243,11 @@ class Turn:
             journal=journal,
         )
         name = f"{model.ref.provider_id}/{model.ref.id}"
-        with self._metrics.timed("turn", session=self._session.id, model=name):
-            end = await provider_turn.run(model.call, prepared.request)
+        async with run.slots.take(
+            model, tokens=prepared.demand.tokens, session_id=self._session.id
+        ) as call:
+            with self._metrics.timed("turn", session=self._session.id, model=name):
+                end = await provider_turn.run(call, prepared.request)
         if not (end.answered or end.declined or end.overflow):
             self._metrics.count("turn.failed")
         return end
@@ -270,11 +281,28 @@ class Turn:
     async def _retry_or_fail(
         self, boundary: Boundary, chosen: ChosenModel, error: LLMError
     ) -> TurnEnd:
-        failures = self._state.failures + 1
-        planned = self._services.retries.plan(error, failed=failures, step=boundary.step)
+        """After a failure before any answer: another model, a wait, or a failed step."""
+        services, patience = self._services, self._location.settings.patience
+        planned = services.retries.plan(
+            error,
+            failed=self._state.failures + 1,
+            step=boundary.step,
+            waited=self._state.waited_millis,
+            patience=patience,
+        )
+        if await services.chains.hand_over(
+            self._session,
+            self._location,
+            chosen,
+            error=error,
+            planned=planned,
+            step=boundary.step,
+        ):
+            return TurnEnd(step=boundary.step, handed_over=True)
         if planned is not None:
             return TurnEnd(step=boundary.step, failed=error, retry=planned)
-        return await self._fail(boundary, retry.failure_message(error), chosen.model.ref)
+        reason = retry.failure_message(error, patience)
+        return await self._fail(boundary, reason, chosen.model.ref)
 
     async def _fail(
         self, boundary: Boundary, reason: str, model: ModelRef | UnsetType = UNSET

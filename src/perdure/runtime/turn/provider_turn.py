@@ -302,10 +302,10 @@ class ProviderTurn:
         """A failure that may pass, before any answer began."""
         error = self._recorder.provider_error
         if failure is None and error is not None:
-            failure = LLMError(error.reason, error.message)
+            failure = LLMError(error.reason, error.message, retry_after_ms=error.retry_after_ms)
         if failure is None or self._recorder.started or self._step_settled:
             return None
-        return failure if failure.retryable else None
+        return failure if failure.may_pass else None
 
     async def _conclude(self, failure: LLMError | None) -> None:
         error = self._recorder.provider_error

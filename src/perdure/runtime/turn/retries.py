@@ -10,8 +10,9 @@ from collections.abc import AsyncGenerator
 
 from msgspec import UNSET
 
+from perdure.core import limits
 from perdure.core.session import retry
-from perdure.core.session.retry import Retry
+from perdure.core.session.retry import Patience, Retry
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
 from perdure.llm.model_call import ModelCall
@@ -25,7 +26,8 @@ from perdure.runtime.turn.turn_end import TURN_INTERRUPTED
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import StatusChanged
-from perdure.schema.session.event import Retried, RetryError
+from perdure.schema.session.event import Retried
+from perdure.schema.session.tool import RetryError
 from perdure.store.tables import attempt_table, retry_table
 
 
@@ -34,15 +36,29 @@ class Retries:
         self._services = services
         self._store = services.store
 
-    def plan(self, error: LLMError, *, failed: int, step: int) -> Retry | None:
-        """When to send it again after its `failed`-th attempt; None: not any more."""
+    def plan(
+        self, error: LLMError, *, failed: int, step: int, waited: int, patience: Patience
+    ) -> Retry | None:
+        """When to send it again after its `failed`-th attempt; None: not any more.
+
+        `waited`: all its waits so far, in milliseconds.
+        """
         chance = self._services.chance.random()
-        delay = retry.delay_seconds(error, failed=failed, chance=chance)
+        delay = retry.delay_seconds(
+            error, failed=failed, chance=chance, waited=waited / 1000, patience=patience
+        )
         if delay is None:
             return None
         millis = round(delay * 1000)
         due = self._services.clock.now_millis() + millis
-        return Retry(failed=failed, due=due, delay=millis, step=step, message=error.message)
+        return Retry(
+            failed=failed,
+            due=due,
+            delay=millis,
+            step=step,
+            message=error.message,
+            waited=waited + millis,
+        )
 
     async def wait(
         self, session_id: SessionID, waits: Retry, *, because: LLMError | None = None
@@ -51,12 +67,11 @@ class Retries:
 
         An interrupt fails the step. The end of this process does not: the next one goes on waiting.
         """
-        clock = self._services.clock
         try:
             if because is not None:
                 await shielded(self._record(session_id, waits, because))
             self._tell(session_id, waits)
-            await clock.sleep(retry.remaining_seconds(waits, now=clock.now_millis()))
+            await self._sleep(waits)
         except asyncio.CancelledError:
             await shielded(self.interrupted(session_id))
             raise
@@ -72,6 +87,18 @@ class Retries:
             session_id, lambda tx: retry_table.clear(tx, session_id)
         )
         self._tell(session_id, None)
+
+    async def _sleep(self, waits: Retry) -> None:
+        """Sleep until the retry is due, by the clock or by the time that has passed."""
+        clock = self._services.clock
+        left = retry.remaining_seconds(waits, now=clock.now_millis())
+        while True:
+            # In short sleeps: a machine that was suspended did not count the time.
+            slept = min(left, limits.RETRY_LOOK_SECONDS)
+            await clock.sleep(slept)
+            left = min(left - slept, (waits.due - clock.now_millis()) / 1000)
+            if left <= 0:
+                return
 
     async def _record(self, session_id: SessionID, waits: Retry, error: LLMError) -> None:
         session = await self._store.load_session(session_id)
@@ -118,7 +145,7 @@ def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
     """
 
     async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-        failed, begun = 0, False
+        failed, begun, waited = 0, False, 0.0
         while True:
             stream = call(request)
             try:
@@ -128,9 +155,10 @@ def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
             except LLMError as error:
                 failed += 1
                 chance = services.chance.random()
-                delay = retry.delay_seconds(error, failed=failed, chance=chance)
+                delay = retry.delay_seconds(error, failed=failed, chance=chance, waited=waited)
                 if begun or delay is None:
                     raise
+                waited += delay
             else:
                 return
             finally:
