@@ -39,8 +39,8 @@ WORDS: Final[Mapping[str, str]] = {
     "HTTP": """
         acceptor access address asgi auth binding body connection cursor endpoint exchange frame
         group guard handler head header http loopback media openapi operation pager proxy query
-        reconnect remote reset response result route routing socket sse stream transport uri web
-        webfetch websearch websocket
+        reconnect remote reset response result route routing socket socks sse stream tls
+        transport uri web webfetch websearch websocket
     """,
     "operating system and shell": """
         bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
