@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
-from perdure.core.models import access, catalog, key_origins, public, selection
+from perdure.core.models import access, aws, catalog, key_origins, public, selection
 from perdure.core.models.access import AccessLookup, AccessSources
+from perdure.core.models.aws import AwsLogin
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
 from perdure.core.models.options import NO_OVERRIDES, Overrides
@@ -286,13 +287,19 @@ class Catalog:
         self, provider: CatalogProvider, model: CatalogModel, request: Overrides
     ) -> AccessLookup:
         means = AccessSources(
-            variables=self._variables, origins=self._origins, google=self._google_login
+            variables=self._variables,
+            origins=self._origins,
+            google=self._google_login,
+            aws=self._aws_login,
         )
         stored = self._stored_for(provider)
         return access.find_access(provider, model, request, sources=means, stored=stored)
 
     def _google_login(self) -> GoogleLoginLookup:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.load()
+
+    def _aws_login(self) -> AwsLogin | KeyMissing:
+        return aws.MISSING if self._clouds is None else self._clouds.aws.login()
 
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
