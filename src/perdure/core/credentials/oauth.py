@@ -266,13 +266,19 @@ def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused
         seconds = int(seconds[:12])
     if not isinstance(seconds, int | float) or not 0 < seconds < limits.LOGIN_SECONDS_MAX:
         return Tokens(access=cast("str", access), refresh=refresh, expires=None, due=None)
-    life, ahead = int(seconds * 1000), limits.LOGIN_RENEWED_AHEAD_SECONDS * 1000
-    return Tokens(
-        access=cast("str", access),
-        refresh=refresh,
-        expires=now + life,
-        due=now + max(life - ahead, life // 2),
-    )
+    life = int(seconds * 1000)
+    expires, due = now + life, _due(now, life)
+    return Tokens(access=cast("str", access), refresh=refresh, expires=expires, due=due)
+
+
+def access_only(access: str, *, expires: int | None, now: int) -> Tokens:
+    """An access token that another program renews."""
+    due = None if expires is None else _due(now, expires - now)
+    return Tokens(access=access, refresh=None, expires=expires, due=due)
+
+
+def _due(now: int, life: int) -> int:
+    return now + max(life - limits.LOGIN_RENEWED_AHEAD_SECONDS * 1000, life // 2)
 
 
 def with_tokens(login: StoredLogin, tokens: Tokens) -> StoredLogin:

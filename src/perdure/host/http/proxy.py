@@ -31,6 +31,8 @@ _PORTS: Final = {
 }
 """The supported kinds of proxy, with their usual ports."""
 _PORT_DIGITS_MAX: Final = 5
+_OF_THIS_MACHINE: Final = frozenset({"169.254.169.254", "metadata.google.internal"})
+"""Metadata servers: each machine has its own, and a proxy would ask that of the proxy."""
 
 
 class Proxy(Value):
@@ -88,7 +90,9 @@ class ProxyRules(Value):
         """The proxy of a request. Raises TransportError if it cannot be used."""
         proxy = self.by_scheme.get(scheme)
         name = host.lower().removesuffix(".")
-        if proxy is None or loopback.is_loopback_domain(name) or self._excepted(name, port):
+        if proxy is None or loopback.is_loopback_domain(name) or name in _OF_THIS_MACHINE:
+            return None
+        if self._excepted(name, port):
             return None
         if isinstance(proxy, UnusableProxy):
             raise TransportError(proxy.reason)

@@ -34,7 +34,7 @@ def system_tls() -> ssl.SSLContext:
 def file_tls(known: ssl.DefaultVerifyPaths, others: tuple[str, ...]) -> ssl.SSLContext:
     """A context with the authorities that OpenSSL knows, else with those of the first file."""
     context = ssl.create_default_context()
-    if known.cafile is None and not _has_entries(known.capath):
+    if not known.cafile and not _has_entries(known.capath):
         found = next(filter(os.path.isfile, others), None)
         if found is not None:
             context.load_verify_locations(cafile=found)
