@@ -266,9 +266,10 @@ class DiagnosticsEntry(Entry, frozen=True):
 class LoginEntry(Entry, frozen=True):
     """A login method of a provider; see core.credentials.oauth.LoginMethod."""
 
-    authorize_url: str
     token_url: str
     client_id: str
+    authorize_url: str | UnsetType = UNSET
+    device_url: str | UnsetType = UNSET
     label: str | UnsetType = UNSET
     scopes: tuple[str, ...] = ()
     redirect_url: str | UnsetType = UNSET

@@ -57,7 +57,9 @@ def find_access(
     vertex = vertex_access.is_vertex(url) or (
         isinstance(transport, HttpProtocol) and transport.vertex is not None
     )
-    origins = aws_access.with_aws_origins(url, sources.origins) if aws else sources.origins
+    origins = (
+        aws_access.with_aws_origins(url, sources.origins, variables) if aws else sources.origins
+    )
     names = provider.env
     if aws:
         names = aws_access.bearer_names(names, url)

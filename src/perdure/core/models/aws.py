@@ -24,6 +24,7 @@ _SECRET_KEY: Final = "AWS_SECRET_ACCESS_KEY"
 _SESSION_TOKEN: Final = "AWS_SESSION_TOKEN"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _NOT_BEARERS: Final = frozenset({_ACCESS_KEY, _SECRET_KEY, _SESSION_TOKEN, *_REGIONS})
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
 REGION_DEFAULT: Final = "us-east-1"
 _REGION: Final = re.compile(r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}")
 _ORIGIN: Final = re.compile(
@@ -73,7 +74,8 @@ def url_of(api: Api, variables: Mapping[str, str]) -> str | None:
     if not _REGION.fullmatch(region):
         return None
     ending = ".cn" if region.startswith("cn-") else ""
-    return api.url or f"https://bedrock-runtime.{region}.amazonaws.com{ending}"
+    usual = f"https://bedrock-runtime.{region}.amazonaws.com{ending}"
+    return api.url or _endpoint(variables) or usual
 
 
 def bearer_names(names: tuple[str, ...], url: str | None) -> tuple[str, ...]:
@@ -83,12 +85,13 @@ def bearer_names(names: tuple[str, ...], url: str | None) -> tuple[str, ...]:
 
 
 def with_aws_origins(
-    url: str | None, origins: Mapping[str, frozenset[str]]
+    url: str | None, origins: Mapping[str, frozenset[str]], variables: Mapping[str, str]
 ) -> dict[str, frozenset[str]]:
-    """Where variables may be sent; those of AWS may go to AWS in any region."""
+    """Where variables may be sent; those of AWS may go to AWS in any region, and to its endpoint
+    in the environment."""
     known = dict(origins)
     origin = keys.origin_of(url)
-    if origin is not None and _is_aws(url):
+    if origin is not None and (_is_aws(url) or origin == keys.origin_of(_endpoint(variables))):
         for name in (BEARER, _ACCESS_KEY):
             known[name] = known.get(name, frozenset()) | {origin}
     return known
@@ -125,6 +128,10 @@ def find_keys(
     logged_in = login()
     # A self-hosted server may need no key; AWS always does.
     return logged_in if _is_aws(url) or isinstance(logged_in, AwsLogin) else found
+
+
+def _endpoint(variables: Mapping[str, str]) -> str | None:
+    return next((variables[name] for name in _ENDPOINTS if variables.get(name)), None)
 
 
 def _is_aws(url: str | None) -> bool:

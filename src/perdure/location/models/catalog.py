@@ -15,7 +15,15 @@ from msgspec.structs import replace
 
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
-from perdure.core.models import access, aws, catalog, key_origins, public, selection
+from perdure.core.models import (
+    access,
+    aws,
+    catalog,
+    environment_addresses,
+    key_origins,
+    public,
+    selection,
+)
 from perdure.core.models.access import AccessLookup, AccessSources
 from perdure.core.models.aws import AwsLogin
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
@@ -93,7 +101,9 @@ class Catalog:
         snapshot: ModelFactsCache | None = None,
         clouds: CloudLogins | None = None,
     ) -> None:
+        self._given = settings
         self._settings = settings
+        """With the addresses of the environment, once it is built."""
         self._host_providers = host_providers
         self._snapshot = snapshot
         self._known: KnownProviders | None = None
@@ -242,8 +252,8 @@ class Catalog:
             self._forget()
 
     def _build(self, known: KnownProviders | None) -> None:
-        settings = self._settings
-        self._built, self._known = True, known
+        settings = environment_addresses.with_addresses(self._given, self._variables, known)
+        self._built, self._known, self._settings = True, known, settings
         self._origins = key_origins.variable_origins(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
         self._forget()
