@@ -28,6 +28,7 @@ from tests.support.scripted_provider import (
     scripted_provider,
     text,
 )
+from tests.support.skipping import cannot_run
 
 LONG: Final = "too long for what is left " * 4_000
 """A write needs new pages, so that it cannot fit in the rest of an old one."""
@@ -55,7 +56,7 @@ def disk(request: pytest.FixtureRequest, folders: ProjectFolders) -> Generator[D
         with full_disk.small_filesystem(folders.data) as made:
             yield made
     except NotPermittedError as error:
-        pytest.skip(f"a file system cannot be mounted here: {error}")
+        cannot_run(f"a file system cannot be mounted here: {error}")
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ PLANTED_BUGS: Final = (
         symbol="core.compaction.transcript:text_of",
         edit=Before("message = omission.whole(message)"),
         promise="S36",
-        first=56,
+        first=167,
     ),
     PlantedBug(
         name="a history that is kept does not learn of an exclusion",
@@ -217,7 +217,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.inbox_table:_reorder",
         edit=Before("message_ids = message_ids[::-1]"),
         promise="S69",
-        first=57,
+        first=141,
     ),
     PlantedBug(
         name="an answer for which no memory is left leaves its step open",

@@ -91,13 +91,12 @@ class Expectations:
             sent.due, sent.held = True, False
 
     def ended(self) -> None:
-        """A process is gone: the next one runs whatever is pending, and settles what was open."""
+        """A process is gone: the next one runs what is owed, and settles what was open."""
         self.look()
         self.settling = True
         marked = self.ledger.attempts()
         for known in self.sessions.values():
             known.left = known.id in marked or self._is_unfinished(known.id)
-            self.wake(known.id)
 
     def settled(self) -> None:
         """The process has done whatever it found at its start."""
@@ -114,6 +113,11 @@ class Expectations:
         """A run was interrupted: prompts that it did not reach may wait for the next one."""
         for sent in self.of(session_id):
             sent.due = sent.held = False
+
+    def hold(self, session_id: SessionID) -> None:
+        """A run was interrupted, and none was asked for since: what is pending stays so."""
+        for sent in self.of(session_id):
+            sent.held = sent.promoted is None
 
     def decide(self, session_id: SessionID) -> None:
         """A revert has ended: every pending prompt may run from now on."""

@@ -215,11 +215,18 @@ class Sessions(RuleBasedStateMachine):
         """A client with a receipt keeps the admission; one without may send the prompt again."""
         sent = self.write(session_id, delivery)
         self.directory.plans.append(plan)
-        self.expected.wake(session_id)
+        held = [one for one in self.expected.of(session_id) if one.held]
+        self.expected.decide(session_id)
         receipt = self.directory.ask_and_crash(
             lambda r: reading.send(r, sent, resume=True), after=after
         )
         self.expected.ended()
+        if sent.admitted is not None:
+            # The run is owed from the moment on at which the prompt is in the log.
+            self.expected.wake(session_id)
+        else:
+            for one in held:
+                one.held = True
         self.directory.open()
         if receipt is not None:
             self.expected.receipt(receipt)
@@ -241,6 +248,7 @@ class Sessions(RuleBasedStateMachine):
         if self.directory.ask(interrupt):
             self.expected.look()
             self.expected.stop(session_id)
+            self.expected.hold(session_id)
 
     @rule(session_id=sessions)
     def compact(self, session_id: SessionID) -> None:
@@ -319,7 +327,9 @@ class Sessions(RuleBasedStateMachine):
     def settle(self) -> None:
         """Everything ends, with a person who allows everything; then nothing may be left."""
         self.directory.pass_time(REST_SECONDS)
-        self.directory.ask(lambda r: reading.at_rest(r, tuple(self.expected.sessions)))
+        continued = self.directory.ask(lambda r: reading.at_rest(r, tuple(self.expected.sessions)))
+        for session_id in continued:
+            self.expected.decide(session_id)
         self.expected.settled()
         self.expected.look()
         for session_id in self.expected.sessions:

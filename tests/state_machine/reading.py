@@ -143,22 +143,29 @@ async def answered(runtime: Runtime, session_id: SessionID, *, allow: bool) -> b
     return bool(asked or questions)
 
 
-async def at_rest(runtime: Runtime, sessions: tuple[SessionID, ...]) -> None:
-    """Allow everything, until nothing runs and nothing waits for a word of ours."""
-    while runtime.sessions.active() or await _sent_again(runtime, sessions):
+async def at_rest(runtime: Runtime, sessions: tuple[SessionID, ...]) -> set[SessionID]:
+    """Allow everything, until nothing runs and nothing waits for a word of ours.
+
+    Returns the Sessions whose runs were continued by such a word.
+    """
+    continued: set[SessionID] = set()
+    while True:
+        continued |= (again := await _sent_again(runtime, sessions))
+        if not (again or runtime.sessions.active()):
+            return continued
         for session_id in sessions:
             await answered(runtime, session_id, allow=True)
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _sent_again(runtime: Runtime, sessions: tuple[SessionID, ...]) -> bool:
-    """What too many processes died in goes on when a person says so; whether there was any."""
-    found = False
+async def _sent_again(runtime: Runtime, sessions: tuple[SessionID, ...]) -> set[SessionID]:
+    """What too many processes died in goes on when a person says so."""
+    found: set[SessionID] = set()
     for session_id in sessions:
         with suppress(SessionNotFoundError, NothingToDecideError):
             if (await runtime.recovery.load_recovery(session_id)).waiting:
                 await runtime.recovery.decide(session_id, "retry")
-                found = True
+                found.add(session_id)
     return found
 
 

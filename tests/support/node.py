@@ -1,19 +1,17 @@
 """Node and npm for tests: packages are installed once, below `.cache` of the repository.
 
-Without a registry to get them from there is nothing to run: the test is skipped with the reason.
-It fails where the environment says that everything must be checked: `CI`, or `PERDURE_CI`, which
-`.ci/run` sets.
+Without a registry to get them from there is nothing to run (tests.support.skipping).
 """
 
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import util
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
-import pytest
+from tests.support.skipping import cannot_run
 
 CACHE: Final = Path(__file__).parents[2] / ".cache"
 SECONDS_MAX: Final = 45
@@ -37,17 +35,9 @@ async def installed(
         code, output = await run(*npm(), *arguments, *_OPTIONS, "--prefix", str(fresh))
         if code != 0:
             shutil.rmtree(fresh)
-            cannot_run(f"npm could not install {name}: {output[-200:]}", USERS)
+            cannot_run(f"npm could not install {name}: {output[-200:]}")
         _put(fresh, folder)
     return folder
-
-
-def cannot_run(reason: str, environment: Mapping[str, str]) -> NoReturn:
-    """Skip the test, or fail it where a skip would go unseen."""
-    for name in ("CI", "PERDURE_CI"):
-        if environment.get(name, "") not in {"", "0", "false"}:
-            pytest.fail(f"{reason}\nNothing may be skipped here, because {name} is set.")
-    pytest.skip(reason)
 
 
 def node() -> str:

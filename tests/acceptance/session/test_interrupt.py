@@ -120,13 +120,15 @@ async def test_waiting_lasts_until_the_session_is_idle(
 async def test_stopping_the_server_settles_the_step_that_was_running(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
-    provider.then(text("unfinished", hold=asyncio.Event()))
+    provider.then(text("unfinished", hold=asyncio.Event()), text("whole"))
     async with running(folders) as before:
         session = await _prompted(before, provider)
     async with running(folders) as after:
-        _, assistant = await after.api.messages(session)
-        assert assistant["content"][0]["text"] == "unfinished"
-        assert assistant["finish"] == "error"
+        await after.api.wait(session)
+        _, cut, _, whole = await after.api.messages(session)
+        assert cut["content"][0]["text"] == "unfinished"
+        assert cut["finish"] == "error"
+        assert whole["content"][0]["text"] == "whole"
 
 
 async def _prompted(instance: Instance, provider: ScriptedProvider) -> str:

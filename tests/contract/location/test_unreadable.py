@@ -22,6 +22,7 @@ from tests.contract.location.told_session import (
 )
 from tests.harness.faults import failing_paths
 from tests.requirements import requirement
+from tests.support.skipping import cannot_run
 from tests.support.unreadable import (
     ANYWHERE,
     FILES,
@@ -114,7 +115,7 @@ def test_nothing_is_told_whatever_error_a_look_ends_with(tmp_path: Path) -> None
     """In a process of its own, into which a library is loaded that makes system calls fail."""
     compiler = shutil.which("cc")
     if compiler is None:
-        pytest.skip("there is no C compiler")
+        cannot_run("there is no C compiler")
     library = tmp_path / "failing_paths.so"
     source = Path(failing_paths.__file__).with_suffix(".c")
     command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]

@@ -16,6 +16,11 @@ class OnlyOwedRuns:
         told = [item for item in seen.fresh if isinstance(item.event, events.SyntheticAdded)]
         for item in seen.fresh:
             event = item.event
+            if isinstance(event, events.PromptAdmitted) and item.seq > unasked.get(
+                event.message_id, item.seq
+            ):
+                # Admitted anew, after a revert took the first one out of the history.
+                del unasked[event.message_id]
             if not isinstance(event, events.PromptPromoted) or item.copied:
                 continue
             since = unasked.pop(event.message_id, None)

@@ -36,8 +36,8 @@ InputMessage = UserMessage | SyntheticMessage
 INTERRUPTED: Final = "Tool execution interrupted"
 OUTCOME_UNKNOWN: Final = f"{INTERRUPTED}: the server stopped while it ran, outcome unknown."
 GO_ON: Final = (
-    "The server stopped before your last answer was complete. What it had said so far is above. Go"
-    " on from there."
+    "Your last answer was cut before it was complete. What it had said so far is above. Go on from"
+    " there."
 )
 """What the model is told when it is asked again."""
 CUT_OFF: Final = "The server stopped before this answer was complete"

@@ -29,6 +29,7 @@ from perdure.core.compaction.plan import CompactionPlan, Material
 from perdure.core.compaction.pruning import Prunable
 from perdure.core.request import token_budget
 from perdure.core.request.token_budget import ConversationSize, Demand
+from perdure.core.session import recovery
 from perdure.core.session.history import Cut
 from perdure.location.location import Location
 from perdure.location.models.catalog import ResolvedModel
@@ -120,9 +121,10 @@ class Compactor:
         """By hand. Raises CancelledError when interrupted; the old checkpoint then still holds."""
         try:
             async with self._ownership.own(session_id):
-                session = await self._store.database.read(
-                    lambda tx: session_table.require(tx, session_id)
-                )
+                session, goes_on = await self._store.database.read(lambda tx: _load(tx, session_id))
+                if goes_on:
+                    # Its process has died, and taking the Session over has woken it.
+                    return CompactionFailed("A run that was cut goes on first; try again after it")
                 return await self._by_hand(session, instruction)
         except LeaseHeldError:
             return CompactionFailed("Another process is running this Session")
@@ -357,6 +359,13 @@ def _room(found: _Found, location: Location, chosen: ChosenModel, fixed: int) ->
         return None
     size = ConversationSize(estimated=found.material.size)
     return token_budget.compaction_target(Demand(fixed=fixed, conversation=size), window)
+
+
+async def _load(tx: Transaction, session_id: SessionID) -> tuple[SessionInfo, bool]:
+    """The Session, and whether a step of it is open."""
+    newest = await message_table.latest_conversation_message(tx, session_id)
+    is_open = newest is not None and recovery.find_cut_step([newest.message()]) is not None
+    return await session_table.require(tx, session_id), is_open
 
 
 async def _look(tx: Transaction, session_id: SessionID, model: ResolvedModel) -> _Found:

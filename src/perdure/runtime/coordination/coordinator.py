@@ -109,6 +109,12 @@ class RunCoordinator:
         while (entry := self._entries.get(session_id)) is not None:
             await _wait_until_done(entry)
 
+    async def wait_briefly(self, session_id: SessionID, seconds_max: float) -> None:
+        """Wait until what runs here now has ended, at most so long."""
+        entry = self._entries.get(session_id)
+        if entry is not None:
+            await asyncio.wait([entry.done], timeout=seconds_max)
+
     async def finish(self, seconds_max: float) -> None:
         """Start nothing more, and wait for what runs, at most so long."""
         self._leaving = True

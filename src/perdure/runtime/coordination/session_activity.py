@@ -48,12 +48,12 @@ class SessionActivity:
         await self._coordinator.interrupt(session_id)
         if await self._is_leased_elsewhere(session_id):
             await self._wait_until_stopped(session_id)
-        elif await self._store.database.read(
-            lambda tx: interrupt_table.is_requested(tx, session_id)
-        ):
+        elif await self._is_stop_requested(session_id):
             # Nothing ran that could end itself: a run settles what a dead one left.
             self._coordinator.wake(session_id)
-            await self._coordinator.wait_until_idle(session_id)
+            # Not until it is idle: the run goes on with what was asked for since.
+            while self.runs_here(session_id) and await self._is_stop_requested(session_id):
+                await self._coordinator.wait_briefly(session_id, limits.ELSEWHERE_LOOK_SECONDS)
         await self._wake_if_owed(session_id)
 
     async def wait_until_idle(self, session_id: SessionID) -> None:
@@ -62,19 +62,34 @@ class SessionActivity:
         A run that a process left when it ended is continued here, if no process has done so yet.
         Raises ServiceUnavailableError while the process that runs it does not respond.
         """
-        if self._resumes and await self._store.database.read(
-            lambda tx: self._is_left_over(tx, session_id)
-        ):
-            self._coordinator.wake(session_id)
+        await self.resume_left_over(session_id)
         await self._coordinator.wait_until_idle(session_id)
         while await self._store.database.read(lambda tx: self.runs_elsewhere(tx, session_id)):
             await self._check_response(session_id, "wait")
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
 
+    async def resume_left_over(self, session_id: SessionID) -> None:
+        """Wake the Session if a process left its run when it ended, and none has taken it over."""
+        if self._resumes and await self._store.database.read(
+            lambda tx: self._is_left_over(tx, session_id)
+        ):
+            self._coordinator.wake(session_id)
+
     async def check_idle(self, tx: Transaction, session_id: SessionID) -> None:
-        """Raises SessionBusyError while the Session runs, as seen by `tx`."""
-        if session_id in self._coordinator.active or await self.runs_elsewhere(tx, session_id):
+        """Raises SessionBusyError while the Session runs, as seen by `tx`.
+
+        A run that was cut counts: it goes on from where it was.
+        """
+        if (
+            session_id in self._coordinator.active
+            or await self.runs_elsewhere(tx, session_id)
+            or await self.is_cut(tx, session_id)
+        ):
             raise SessionBusyError(session_id)
+
+    async def is_cut(self, tx: Transaction, session_id: SessionID) -> bool:
+        """Whether a run was cut when its process ended, and will go on in this one."""
+        return self._resumes and await self._is_left_over(tx, session_id, cut=True)
 
     def runs_here(self, session_id: SessionID) -> bool:
         return session_id in self._coordinator.active
@@ -89,12 +104,14 @@ class SessionActivity:
             or await wake_table.is_requested(tx, session_id)
         )
 
-    async def _is_left_over(self, tx: Transaction, session_id: SessionID) -> bool:
-        """Whether a run is owed or was cut, and its process has ended."""
-        if await self._store.leases.holder(tx, session_id) not in ("dead", "free"):
-            return False
+    async def _is_left_over(
+        self, tx: Transaction, session_id: SessionID, *, cut: bool = False
+    ) -> bool:
+        """Whether a run is owed or was cut, and its process has ended; with `cut`, only that."""
         mark = await attempt_table.get(tx, session_id)
-        return mark is not None and mark.waits is None
+        if mark is None or mark.waits is not None or (cut and not mark.has_request):
+            return False
+        return await self._store.leases.holder(tx, session_id) in ("dead", "free")
 
     async def _stop_owed(self, session_id: SessionID, *, upto: Seq, active: bool) -> bool:
         """Take back what is owed, and ask the run to end. Return False if there is nothing."""
@@ -127,9 +144,7 @@ class SessionActivity:
             await self._check_response(session_id, "interrupt")
             await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
         # A process that took the request has ended the run; what runs now is settling, or newer.
-        if not await self._store.database.read(
-            lambda tx: interrupt_table.is_requested(tx, session_id)
-        ):
+        if not await self._is_stop_requested(session_id):
             return
         raise ServiceUnavailableError(
             f"Another process runs Session {session_id} and has not stopped it within"
@@ -161,6 +176,11 @@ class SessionActivity:
                 " taken over at once.",
                 service=f"session.{operation}",
             )
+
+    async def _is_stop_requested(self, session_id: SessionID) -> bool:
+        return await self._store.database.read(
+            lambda tx: interrupt_table.is_requested(tx, session_id)
+        )
 
     async def _is_leased_elsewhere(self, session_id: SessionID) -> bool:
         return await self._store.database.read(

@@ -94,7 +94,9 @@ class CrashRecovery:
         if (await self._store.load_session(session_id)).revert is not UNSET:
             # A revert is staged: nothing is sent until it is committed or cleared.
             return await self._give_up(session_id, attempt, step)
-        await self._tell_of_cut(session_id)
+        if not (isinstance(step, RunTurn) and step.promotion == "steer"):
+            # Else the turn takes in what a client sent since, and the model answers that.
+            await self._tell_of_cut(session_id)
         self._marks.take_charge(session_id)
         return RunTurn("steer", number)
 

@@ -161,7 +161,13 @@ class SessionDrain:
         if isinstance(classify(mark), AskPerson) or not mark.has_request:
             return False
         orphans = self._ownership.still_running.get(session_id, ())
-        return await self._cut_steps.resume(session_id, step=mark.step, orphans=orphans) is not None
+        try:
+            end = await self._cut_steps.resume(session_id, step=mark.step, orphans=orphans)
+        except InvalidRequestError:
+            # The Location is gone. A client must not see calls that run for ever.
+            await shielded(self._ownership.settle_lost(session_id))
+            raise
+        return end is not None
 
     async def _run_turns(self, session_id: SessionID, found: _Found) -> None:
         state = DrainState(unanswered=found.has_request)
@@ -243,6 +249,9 @@ class SessionDrain:
         if end.handed_over:
             return drain.repeat_turn(end.step), None
         state.waited_millis = 0
+        if not (end.continues or self._services.marks.may_exist(session_id)):
+            # The commit that settled the step found no input; what came since wakes the Session.
+            return Stop(), None
         read = await self._store.database.read(
             lambda tx: _load_due(tx, session_id, continues=end.continues)
         )

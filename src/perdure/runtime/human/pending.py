@@ -67,13 +67,22 @@ class PendingView(Generic[RequestT]):
         """Return those of a Session and all below it. Raises SessionNotFoundError."""
         tree = await self._database.read(lambda tx: load_tree(tx, session_id))
         elsewhere = self._of_kind(await self._requests.list_elsewhere(self._kind))
-        here = [request for ref in tree.locations for request in self._here(ref)]
+        here = await self._waiting_here(*tree.locations)
         return tuple(it for it in _joined(elsewhere, here) if it.session_id in tree.ids)
 
     async def list_at(self, ref: LocationRef) -> tuple[RequestT, ...]:
         """Return those of all Sessions of a Location."""
         rows = await self._requests.list_elsewhere(self._kind)
-        return _joined(self._of_kind(row for row in rows if _is_at(row, ref)), self._here(ref))
+        here = await self._waiting_here(ref)
+        return _joined(self._of_kind(row for row in rows if _is_at(row, ref)), here)
+
+    async def _waiting_here(self, *refs: LocationRef) -> list[RequestT]:
+        """Those of this process that have no answer: one is stored before its call goes on."""
+        found = [request for ref in refs for request in self._here(ref)]
+        if not found:
+            return []
+        answered = await self._requests.list_answered_ids(self._kind)
+        return [request for request in found if request.id not in answered]
 
     def _of_kind(self, rows: Iterable[PendingRow]) -> list[RequestT]:
         return [row.request for row in rows if isinstance(row.request, self._shape)]

@@ -161,7 +161,9 @@ class Sessions(SessionQueries):
         Pending prompts stay pending, and run there.
         """
         await self.require_location(session_id)
-        if session_id in self._coordinator.active:
+        if self._runs.runs_here(session_id) or await self._store.database.read(
+            lambda tx: self._runs.is_cut(tx, session_id)
+        ):
             raise SessionBusyError(session_id)
         work = partial(self._engine().moves.move, destination=destination, changes=changes)
         try:
@@ -194,6 +196,7 @@ class Sessions(SessionQueries):
         """Compact once nothing else runs. A failure changes nothing."""
         await self.require_location(session_id)
         compact = partial(self._engine().compactor.compact, instruction=instruction)
+        await self._runs.resume_left_over(session_id)
         try:
             outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:

@@ -173,8 +173,19 @@ class SessionOwnership:
         left = await self._store.database.read(lambda tx: _load_left(tx, session_id))
         await self._settle(session_id, replace(left, stopped=True), ())
 
+    async def settle_lost(self, session_id: SessionID) -> None:
+        """Settle a step whose calls cannot be decided about; the run is still owed."""
+        left = await self._store.database.read(lambda tx: _load_left(tx, session_id))
+        orphans = self.still_running.get(session_id, ())
+        await self._settle(session_id, left, orphans, leaves_calls=False)
+
     async def _settle(
-        self, session_id: SessionID, left: "_Left", orphans: Sequence[str]
+        self,
+        session_id: SessionID,
+        left: "_Left",
+        orphans: Sequence[str],
+        *,
+        leaves_calls: bool = True,
     ) -> SessionInfo:
         """Settle what is open, except a step with calls whose run goes on.
 
@@ -185,8 +196,8 @@ class SessionOwnership:
         # A step that cannot be recorded would not be the next time either.
         owed = left.is_owed and reason == recovery.CUT_OFF
         step = recovery.find_cut_step(left.messages)
-        goes_on = owed and left.goes_on and step is not None and recovery.has_calls(step)
-        leave = step.id if goes_on and step is not None else None
+        goes_on = leaves_calls and owed and left.goes_on
+        leave = step.id if goes_on and step is not None and recovery.has_calls(step) else None
         self.still_running[session_id] = tuple(orphans)
         facts: list[SessionEvent] = [
             *recovery.settle_dangling(

@@ -171,6 +171,11 @@ class PendingRequests:
             {"kind": kind},
         )
 
+    async def list_answered_ids(self, kind: PendingKind) -> set[str]:
+        """The answered requests of all processes whose calls are not settled yet."""
+        rows = await self._fetch("WHERE kind = :kind AND answer IS NOT NULL", {"kind": kind})
+        return {row.request.id for row in rows}
+
     async def answer(self, request_id: str, session_id: SessionID, answer: PendingWord) -> bool:
         """Store the answer durably; False if the request is not pending or already answered."""
 

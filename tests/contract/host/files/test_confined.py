@@ -13,6 +13,7 @@ from perdure.host.files.confined import OpenDirectory
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.ports import Filesystem
 from tests.requirements import requirement
+from tests.support.skipping import cannot_run
 
 Operation = Callable[[Filesystem, str], Awaitable[object]]
 
@@ -33,7 +34,7 @@ def walk(request: pytest.FixtureRequest) -> OpenDirectory:
         return confined.open_step_by_step
     walk = confined.make_kernel_opener()
     if walk is None:
-        pytest.skip("this kernel has no openat2")
+        cannot_run("this kernel has no openat2")
     return walk
 
 

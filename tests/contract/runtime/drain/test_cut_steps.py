@@ -13,6 +13,7 @@ import pytest
 from perdure.core.session import recovery
 from perdure.host.process_locks import ProcessLocks
 from perdure.schema.codec import Record
+from perdure.schema.errors import SessionBusyError
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events
@@ -154,3 +155,43 @@ async def test_a_session_that_a_dead_process_left_in_a_run_is_not_idle(tmp_path:
         log = await stage.at_rest(SESSION)
     ends = [e.finish for e in log if isinstance(e, events.StepEnded)]
     assert ends == ["tool-calls", "stop"]
+
+
+@requirement("S70", "S189")
+async def test_a_cut_step_is_settled_without_its_directory_and_the_run_goes_on_with_it(
+    tmp_path: Path,
+) -> None:
+    acts = Effects("pure")
+    await cut_in(tmp_path, acts)
+    away = (tmp_path / "workplace").rename(tmp_path / "away")
+    async with life(tmp_path, "next") as stage:
+        log = await stage.at_rest(SESSION)
+        assert isinstance(log[-2], events.ToolFailed)
+        assert log[-2].error.message.startswith(recovery.OUTCOME_UNKNOWN)
+        assert isinstance(log[-1], events.StepFailed)
+        away.rename(tmp_path / "workplace")
+        stage.model.turn(text("done"))
+        await stage.runtime.changes.resume(SESSION)
+        log = await stage.at_rest(SESSION)
+    assert acts.begun == 1
+    assert isinstance(log[-1], events.StepEnded)
+
+
+@requirement("S70")
+async def test_a_session_whose_run_was_cut_is_busy_until_the_run_has_gone_on(
+    tmp_path: Path,
+) -> None:
+    acts = Effects("once")
+    await cut_in(tmp_path, acts)
+    async with life(tmp_path, "next") as stage:
+        log = await stage.log(SESSION)
+        prompt = next(e for e in log if isinstance(e, events.PromptPromoted)).message_id
+        sessions, elsewhere = stage.runtime.sessions, LocationRef(directory=str(tmp_path))
+        with pytest.raises(SessionBusyError):
+            await sessions.revert.stage(SESSION, prompt)
+        with pytest.raises(SessionBusyError):
+            await sessions.move(SESSION, elsewhere)
+        stage.model.turn(text("done")).turn(text("a summary"))
+        await sessions.compact(SESSION)
+        await stage.at_rest(SESSION)
+        await sessions.revert.stage(SESSION, prompt)

@@ -17,6 +17,7 @@ import pytest
 from perdure.core.shell.command import CommandDirectory, Review, review
 from perdure.tools.shell.grammar import parse
 from tests.figures import Figure
+from tests.support.skipping import cannot_run
 
 SEED: Final = int(os.environ.get("PERDURE_SEED", "0"))
 TEXTS: Final = int(os.environ.get("PERDURE_TEXTS", "6000"))
@@ -50,7 +51,7 @@ PIECES: Final = (
 def test_no_text_hides_a_command_from_the_review(tmp_path: Path, name: str, figure: Figure) -> None:
     shell = shutil.which(name)
     if shell is None:
-        pytest.skip(f"{name} is not installed")
+        cannot_run(f"{name} is not installed")
     stage = Stage(tmp_path, shell)
     draw = random.Random(SEED)
     hidden = [

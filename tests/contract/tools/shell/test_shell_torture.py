@@ -23,6 +23,7 @@ from perdure.host.process import table
 from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.figures import Figure
 from tests.requirements import requirement
+from tests.support.skipping import cannot_run
 
 TIMEOUT_SECONDS: Final = 2.0
 SLACK_SECONDS: Final = 2.0
@@ -97,7 +98,7 @@ async def test_a_command_that_misbehaves_is_contained(
     bench: ToolBench, case: Case, figure: Figure
 ) -> None:
     if "setsid" in case.command and shutil.which("setsid") is None:
-        pytest.skip("setsid is not installed")
+        cannot_run("setsid is not installed")
     script = f"echo $$ > group\n{case.command}"
     before, started = resident_bytes(), perf_counter()
     success = await bench.success("bash", command=script, timeout=int(TIMEOUT_SECONDS * 1_000))
@@ -127,7 +128,7 @@ async def test_more_output_than_the_disk_should_hold_is_cut_with_a_note(
 
 async def test_a_daemon_that_holds_our_output_is_found_and_ended(bench: ToolBench) -> None:
     if shutil.which("setsid") is None:
-        pytest.skip("setsid is not installed")
+        cannot_run("setsid is not installed")
     leave = "setsid sh -c 'echo $$ > daemon; exec sleep 62' & while [ ! -s daemon ]; do :; done"
     await bench.success("bash", command=leave)
     no_longer_there(int((bench.root / "daemon").read_text()))
