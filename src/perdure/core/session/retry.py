@@ -124,5 +124,7 @@ def _limits_for(error: LLMError) -> RetryLimits | None:
 
 
 def _format_wait(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{hours} h" if hours < 72 else f"{round(hours / 24)} days"
