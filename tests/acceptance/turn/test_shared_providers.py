@@ -60,8 +60,8 @@ async def test_a_limit_that_is_renewed_in_an_hour_lets_the_next_model_answer(
         model="fake/a",
         default_agent="build",
     )
-    used_up = {"x_ratelimit_remaining_requests": "0", "x_ratelimit_reset_requests": "1h0m0s"}
-    provider.then(refusal(429, **used_up), refusal(402), text("here"))
+    used_up = refusal(429, x_ratelimit_remaining_requests="0", x_ratelimit_reset_requests="1h0m0s")
+    provider.then(used_up, refusal(402), text("here"))
     async with asyncio.timeout(2 * PATIENCE_SECONDS), running(folders) as instance:
         session = await instance.api.create()
         *_, answer = await instance.api.ask(session, "go")
