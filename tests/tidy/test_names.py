@@ -27,10 +27,10 @@ WORDS: Final[Mapping[str, str]] = {
         sync wake watchdog watcher
     """,
     "conversation": """
-        activity admission agent answer approval attachment children choice compactor cut end
-        failed failure fallback hub id inbox known native outcome permission plan preserved
-        preview project pruning question receipt recorder recovery repeated report rules slug step
-        summarizer summary title todowrite tracking transcript window
+        activity admission agent answer approval attachment children choice compactor cut details
+        end failed failure fallback hub id inbox known native outcome permission plan preserved
+        preview project pruning question reasoning receipt recorder recovery repeated report rules
+        slug step summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses

@@ -12,6 +12,7 @@ Reason = Literal[
     "authentication",
     "content-policy",
     "invalid-request",
+    "native-part",
     "no-route",
     "provider-internal",
     "transport",

@@ -75,11 +75,12 @@ class SimulatedProvider:
                 self._witness.defect(session_id)
                 raise chunk
             elif isinstance(chunk, LLMError | MemoryError):
-                self._witness.refused(session_id)
+                self._witness.refused(session_id, getattr(chunk, "reason", None))
                 raise chunk
             else:
-                if any(isinstance(event, llm.ProviderError) for event in chunk):
-                    self._witness.refused(session_id)
+                for event in chunk:
+                    if isinstance(event, llm.ProviderError):
+                        self._witness.refused(session_id, event.reason)
                 yield chunk
 
     async def _stall(self, session_id: SessionID) -> None:

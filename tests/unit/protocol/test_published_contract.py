@@ -83,6 +83,9 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ \S+ answer \S+<assistant>\.content\[\]<\w+>\.cursor\?: number": (
         "a part that streams tells which live deltas follow its text"
     ),
+    r"\+ \S+ answer \S+(<assistant>|<session\.next\.step\.started>\.data)\.route\b.*": (
+        "a step tells by which way its request went"
+    ),
     r"\+ v2\.session\.events parameter query replayed\?": "the end of a replay can be an event",
     r"\+ v2\.session\.list parameter query archived\?": "archived Sessions can be left out",
     r"[-+] v2\.(model|provider)\.\S+ answer \.data(\[\])?\.api.*": (

@@ -100,6 +100,7 @@ export interface AssistantMessage {
   readonly cost?: number | undefined
   readonly tokens?: TokenUsage | undefined
   readonly error?: ErrorInfo | undefined
+  readonly route?: StepRoute | undefined
 }
 
 /** Attached content of one attachment, read when the prompt was promoted. */
@@ -1579,6 +1580,13 @@ export interface StepFailedEvent {
   readonly data: StepFailed
 }
 
+/** The way of a request to its model, beside the provider and the model that were chosen. */
+export interface StepRoute {
+  readonly origin?: string | undefined
+  readonly model?: string | undefined
+  readonly plain?: boolean | undefined
+}
+
 export interface StepSnapshot {
   readonly start?: string | undefined
   readonly end?: string | undefined
@@ -1592,6 +1600,7 @@ export interface StepStarted {
   readonly agent: string
   readonly model: ModelRef
   readonly snapshot?: string | undefined
+  readonly route?: StepRoute | undefined
 }
 
 /** `session.next.step.started`. */

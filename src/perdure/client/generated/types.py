@@ -295,6 +295,14 @@ class TokenUsage(TypedDict):
     cache: TokenCache
 
 
+class StepRoute(TypedDict):
+    """The way of a request to its model, beside the provider and the model that were chosen."""
+
+    origin: NotRequired[str]
+    model: NotRequired[str]
+    plain: NotRequired[bool]
+
+
 class AssistantMessage(TypedDict):
     """The response of one Provider Turn."""
 
@@ -310,6 +318,7 @@ class AssistantMessage(TypedDict):
     cost: NotRequired[float]
     tokens: NotRequired[TokenUsage]
     error: NotRequired[ErrorInfo]
+    route: NotRequired[StepRoute]
 
 
 class AttachedContent(TypedDict):
@@ -1895,6 +1904,7 @@ class StepStarted(TypedDict):
     agent: str
     model: ModelRef
     snapshot: NotRequired[str]
+    route: NotRequired[StepRoute]
 
 
 class StepStartedEvent(TypedDict):

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from perdure.core import limits
 from perdure.core.text import jsonc
+from perdure.llm.encoding.chat_dialect import ReasoningForm
 from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.integration import LoginPrompt
@@ -85,6 +86,21 @@ class TimeEntry(Entry, frozen=True):
     released: int | UnsetType = UNSET
 
 
+class DialectEntry(Entry, frozen=True):
+    """How the requests of a Chat Completions provider differ; null is the default.
+
+    See llm.encoding.chat_dialect.ChatDialect.
+    """
+
+    fields: dict[str, bool | None] | UnsetType = UNSET
+    """Wire name of a request field -> whether requests have it."""
+    reasoning: ReasoningForm | UnsetType | None = UNSET
+    empty_reasoning: bool | UnsetType | None = UNSET
+    documents: bool | UnsetType | None = UNSET
+    cache_control: bool | UnsetType | None = UNSET
+    short_call_ids: bool | UnsetType | None = UNSET
+
+
 class ModelEntry(Entry, frozen=True):
     name: str | UnsetType = UNSET
     family: str | UnsetType = UNSET
@@ -97,6 +113,7 @@ class ModelEntry(Entry, frozen=True):
     limit: LimitEntry | UnsetType = UNSET
     status: Status | UnsetType = UNSET
     time: TimeEntry | UnsetType = UNSET
+    dialect: DialectEntry | UnsetType = UNSET
 
 
 class TimeoutEntry(Entry, frozen=True):
@@ -131,6 +148,7 @@ class ProviderEntry(Entry, frozen=True):
     """Models that may not be used."""
     timeout: TimeoutEntry | UnsetType = UNSET
     limits: ProviderLimitsEntry | UnsetType = UNSET
+    dialect: DialectEntry | UnsetType = UNSET
 
 
 class BudgetEntry(Entry, frozen=True):

@@ -24,7 +24,7 @@ from perdure.core.config_file.entries import (
     VariantEntry,
 )
 from perdure.core.credentials import keys
-from perdure.core.models import options
+from perdure.core.models import chat_dialects, options
 from perdure.core.models.options import Overrides
 from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import (
@@ -32,11 +32,13 @@ from perdure.core.models.transport import (
     Api,
     BuiltIn,
     HostProvided,
+    HttpProtocol,
     ModelTransport,
     transport_of,
 )
 from perdure.core.settings.settings import Settings
 from perdure.core.text import wildcard
+from perdure.llm.encoding.chat_dialect import DEFAULT_DIALECT, ChatDialect
 from perdure.llm.model_call import ModelCall
 from perdure.schema.models.model import (
     CacheCost,
@@ -66,6 +68,7 @@ class CatalogModel(Confidential, kw_only=True):
     takes: frozenset[str] | None = None
     """The kinds of input it accepts; None if unknown."""
     family: str | None = None
+    dialect: ChatDialect = DEFAULT_DIALECT
     request: Overrides = field(default_factory=Overrides)
     default_variant: str | None = None
     variants: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
@@ -246,13 +249,15 @@ def _model(
     provider_id, provider_api = inherited
     api = _with_address(_api(entry.api, provider_api), entry.request)
     capabilities, limit = entry.capabilities, entry.limit
+    wire_name = (entry.api.id if entry.api else UNSET) or id
+    transport = transport_of(api)
     return CatalogModel(
         id=id,
         provider_id=provider_id,
         name=entry.name or id,
-        wire_name=(entry.api.id if entry.api else UNSET) or id,
+        wire_name=wire_name,
         api=api,
-        transport=transport_of(api),
+        transport=transport,
         capabilities=ModelCapabilities(
             tools=capabilities.tools if capabilities and capabilities.tools is not UNSET else True,
             input=(capabilities.input if capabilities else UNSET) or ("text",),
@@ -265,6 +270,12 @@ def _model(
             input=(limit.input if limit else UNSET) or UNSET,
         ),
         family=entry.family or None,
+        dialect=chat_dialects.choose_dialect(
+            wire_name,
+            url=api.url or (transport.url if isinstance(transport, HttpProtocol) else None),
+            names=(provider_id, api.package or ""),
+            entries=(provider.dialect, entry.dialect),
+        ),
         request=own.merge_over(below),
         default_variant=(entry.request.variant if entry.request else UNSET) or None,
         variants={
@@ -367,5 +378,6 @@ def _plain_model(
         api=api,
         transport=transport,
         capabilities=ModelCapabilities(tools=True, input=("text",), output=("text",)),
+        dialect=chat_dialects.choose_dialect(id, url=api.url, names=(provider_id,)),
         limit=ModelLimit(context=context, output=32_000),
     )

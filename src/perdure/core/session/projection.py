@@ -184,6 +184,7 @@ def message_created(event: MessageEvent) -> SessionMessage:
                 model=model,
                 content=(),
                 snapshot=snapshot,
+                route=event.route,
             )
         case events.ContextUpdated(message_id=id, text=text):
             return SystemMessage(id=id, time=Created(created=event.timestamp), text=text)

@@ -71,6 +71,26 @@ _KEY: Final = _any_of(
     r"(security|access) token[^.]{0,60}(invalid|expired)",
     r"invalid (bearer|access) token",
 )
+# Parts that only their maker can check, and that it may refuse later: signatures and encrypted
+# reasoning (Anthropic, Bedrock, Gemini, OpenAI), items that the provider no longer has (OpenAI),
+# and fields of reasoning that a server does not take back (Groq, Cerebras, Mistral).
+_NATIVE: Final = _any_of(
+    r"invalid [`'\"]?(thought[ _]?)?signature",
+    r"(corrupted|missing)[^.]{0,20} thought[ _]?signature",
+    r"signature[`'\"]? (is |was )?(not valid|invalid|corrupted|expired|missing)",
+    r"signature: field required",
+    r"thinking[`'\"]? blocks?[^.]{0,60} cannot be modified",
+    r"invalid [`'\"]?(data|encrypted_content)[`'\"]? in",
+    r"invalid[_ ]encrypted[_ ]content",
+    r"encrypted content[^.]{0,120} could not be (verified|decrypted|parsed)",
+    r"item with id [`'\"]?\w{2,80}[`'\"]? (was )?not found",
+    r"provided without its required",
+    r"expected an id that begins with",
+    r"reasoning(_content|_details)?[`'\")\]]{0,3} (is |are )?"
+    r"(unsupported|not (supported|permitted|allowed))",
+    r"(unsupported|not permitted|unknown|unrecognized|unexpected).{0,60}[`'\".]reasoning"
+    r"(_content|_details)?\b",
+)
 _INTERNAL: Final = _any_of(r"server_error", r"internal", r"api_error", r"timed? ?_?out|timeout")
 _INVALID: Final = _any_of(
     r"invalid[ _](request|argument)", r"not[ _]found", r"validationexception", r"bad request"
@@ -111,6 +131,8 @@ def _by_words(message: str, status: int | None, soon: bool) -> Reason | None:
         return "rate-limit" if soon else "quota-exceeded"
     if _is_overflow(message, status):
         return "overflow"
+    if status in (None, 400, 404, 422) and _NATIVE.search(message):
+        return "native-part"
     if (status is None or 400 <= status < 500) and status != 429 and _POLICY.search(message):
         return "content-policy"
     if status == 400 and _KEY.search(message):
@@ -212,9 +234,18 @@ def detail_of(value: JsonValue) -> ErrorDetail:
         case str():
             return _short_detail(value)
         case {"message": str() as text} | {"msg": str() as text} | {"detail": str() as text}:
-            return _short_detail(text, _code(value))
+            return _short_detail(text + _place(value), _code(value))
         case _:
             return _short_detail(codec.encode(value)[:BODY_BYTES_MAX].decode(errors="replace"))
+
+
+def _place(value: Mapping[str, JsonValue]) -> str:
+    """Where in the request the fault is, as validators say it: `["body", "messages", 1]`."""
+    match value.get("loc"):
+        case [*steps] if steps and all(isinstance(step, str | int) for step in steps):
+            return f": {'.'.join(map(str, steps))}"
+        case _:
+            return ""
 
 
 def _short_detail(text: str, code: str = "") -> ErrorDetail:

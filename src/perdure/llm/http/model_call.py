@@ -56,7 +56,6 @@ PROTOCOL_OWNED: Final = frozenset(
         "stop",
         "stop_sequences",
         "stream",
-        "stream_options",
         "system",
         "systemInstruction",
         "temperature",
@@ -72,6 +71,9 @@ PROTOCOL_OWNED: Final = frozenset(
     }
 )
 """Body keys that only a wire protocol may write."""
+
+_REQUIRED: Final = frozenset({"contents", "input", "messages", "model", "stream"})
+"""Body keys without which there is no request."""
 
 _PIECE_BYTES: Final = 64 * 1024
 
@@ -117,7 +119,7 @@ class _HttpModelCall:
         limits: CallLimits,
     ) -> None:
         self._route = route
-        self._protocol = _with_overlay(route.protocol, route.body)
+        self._protocol = _with_overlay(route.protocol, route.body, route.removed)
         self._transport = transport
         self._clock = clock
         self._limits = limits
@@ -305,19 +307,28 @@ async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
         raise call_limits.silence(seconds, limit) from error
 
 
-def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
-    """The protocol with compatibility fields merged over its body."""
-    if not overlay:
+def _with_overlay(
+    protocol: WireProtocol, overlay: JsonObject, removed: frozenset[str]
+) -> WireProtocol:
+    """The protocol with compatibility fields merged over its body, and some removed from it."""
+    if not overlay and not removed:
         return protocol
-    owned = sorted(PROTOCOL_OWNED & overlay.keys())
+    owned = sorted((PROTOCOL_OWNED & overlay.keys()) | (_REQUIRED & removed))
 
     def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
         if owned:
             names = ", ".join(owned)
             raise LLMError("invalid-request", f"The request body may not set {names}")
-        return _deeply_merged(protocol.head(request, facts), overlay)
+        body = _deeply_merged(protocol.head(request, facts), overlay)
+        return {name: value for name, value in body.items() if _plain(name) not in unwanted}
 
+    unwanted = frozenset(map(_plain, removed))
     return replace(protocol, head=head)
+
+
+def _plain(name: str) -> str:
+    """A field's name, however its words are divided."""
+    return name.replace("_", "").lower()
 
 
 def _deeply_merged(base: JsonObject, overlay: JsonObject) -> JsonObject:

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from perdure.core.credentials import keys
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
 from perdure.core.models import (
@@ -59,6 +60,7 @@ from perdure.schema.models.model import (
     ModelLimit,
     ModelRef,
     ProviderInfo,
+    StepRoute,
 )
 from perdure.schema.value import Confidential
 
@@ -83,6 +85,8 @@ class ResolvedModel(Confidential, kw_only=True):
     media: MediaLimits
     limits: ProviderLimits = NO_LIMITS
     """What all Sessions together may ask of its provider."""
+    route: StepRoute | None = None
+    """The way to it, if it is reached over a network."""
 
 
 Resolution = ResolvedModel | ModelFailure
@@ -206,6 +210,7 @@ class Catalog:
         key = self._key(provider, model, request)
         if isinstance(key, KeyMissing):
             return ModelUnavailable(ref, key.reason)
+        target = self._callable_model(provider, model, model.transport, request)
         return ResolvedModel(
             ref=ref,
             info=public.public_model(model),
@@ -213,11 +218,10 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=selection.is_free(model),
-            call=self._calls.make_call(
-                self._callable_model(provider, model, model.transport, request), key
-            ),
+            call=self._calls.make_call(target, key),
             media=_media(model),
             limits=provider.limits,
+            route=_route(target),
         )
 
     def _callable_model(
@@ -330,7 +334,15 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
     return None if model is None else ModelRef(id=model.id, provider_id=model.provider_id)
 
 
+def _route(target: CallableModel) -> StepRoute | None:
+    if not isinstance(target.reach, HttpProtocol):
+        return None
+    origin = keys.origin_of(target.url)
+    return None if origin is None else StepRoute(origin=origin, model=target.model.wire_name)
+
+
 def _media(model: CatalogModel) -> MediaLimits:
     reach = model.transport
     family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
-    return media_limits.limits_for(family, model.takes)
+    documents = family == "openai_compatible" and model.dialect.documents
+    return media_limits.limits_for(family, model.takes, documents=documents)

@@ -10,6 +10,7 @@ Invariant: a turn that is interrupted after its boundary leaves no promoted prom
 import asyncio
 
 from msgspec import UNSET, UnsetType, field
+from msgspec.structs import replace
 
 from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
@@ -23,6 +24,7 @@ from perdure.core.session.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.request import LLMRequest
 from perdure.location.location import Location
+from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
 from perdure.runtime.compaction.context_window import ContextWindow
@@ -46,7 +48,7 @@ from perdure.runtime.turn.tool_execution import ToolRun
 from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.location import LocationRef
-from perdure.schema.models.model import ModelRef
+from perdure.schema.models.model import ModelRef, StepRoute
 from perdure.schema.value import Confidential, State, Value
 from perdure.store.tables import file_change_table
 from perdure.tools.api.registry import TurnTools
@@ -80,6 +82,8 @@ class DrainState(State):
     """Whether the drain waited for a retry that is still recorded in the store."""
     waited_millis: int = 0
     """How long the coming turn has waited for providers, in all."""
+    plain: bool = False
+    """Whether the provider refused a native part, and no step without them is recorded yet."""
     repeated_calls: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
 
 
@@ -160,6 +164,8 @@ class Turn:
         if made is not None:
             boundary, prepared = await self._build_again(boundary, chosen)
         end = await self._stream(boundary, chosen, prepared)
+        if end.failed is not None and end.failed.reason == "native-part":
+            end = await self._send_plain(boundary, chosen, prepared, end)
         if end.overflow is not None:
             await services.marks.mark_refused(session.id, boundary.step)
             boundary, end = await self._after_overflow(boundary, chosen, prepared, end.overflow)
@@ -171,6 +177,21 @@ class Turn:
         if end.failed is not None:
             return await self._retry_or_fail(boundary, chosen, end.failed)
         return end
+
+    async def _send_plain(
+        self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared, end: TurnEnd
+    ) -> TurnEnd:
+        """Send once more, without native parts, what was refused because of one.
+
+        The step says so, and later requests leave them out too. Without any, the refusal stands.
+        """
+        self._state.plain = True
+        plain = await self._build(boundary, chosen)
+        if plain.request.segments == prepared.request.segments:
+            self._state.plain = False
+            return end
+        await self._services.marks.mark_refused(self._session.id, boundary.step)
+        return await self._stream(boundary, chosen, plain)
 
     async def _after_overflow(
         self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared, refusal: str
@@ -196,7 +217,14 @@ class Turn:
         histories, session_id = self._services.histories, self._session.id
 
         async def read(tx: Transaction) -> tuple[History, str | None]:
-            history = await histories.load(tx, session_id, cut=cut, model=chosen.model.ref)
+            history = await histories.load(
+                tx,
+                session_id,
+                cut=cut,
+                model=chosen.model.ref,
+                route=chosen.model.route,
+                plain=self._state.plain,
+            )
             return history, await file_change_table.latest_snapshot(tx, session_id)
 
         history, snapshot = await self._store.database.read(read)
@@ -227,6 +255,7 @@ class Turn:
             message_id=message_id,
             agent=chosen.agent.id,
             model=model.ref,
+            route=_route_of(model, plain=self._state.plain),
         )
         journal = tool_runs.journal(
             run, self._location, self._session.id, message_id, start=prepared.snapshot
@@ -248,6 +277,8 @@ class Turn:
         ) as call:
             with self._metrics.timed("turn", session=self._session.id, model=name):
                 end = await provider_turn.run(call, prepared.request)
+        if recorder.started:
+            self._state.plain = False
         if not (end.answered or end.declined or end.overflow):
             self._metrics.count("turn.failed")
         return end
@@ -316,3 +347,9 @@ class Turn:
             model=model,
         )
         return TurnEnd(step=boundary.step)
+
+
+def _route_of(model: ResolvedModel, *, plain: bool) -> StepRoute | UnsetType:
+    if not plain:
+        return UNSET if model.route is None else model.route
+    return replace(model.route or StepRoute(), plain=True)

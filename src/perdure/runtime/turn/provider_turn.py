@@ -299,13 +299,14 @@ class ProviderTurn:
         return error.message
 
     def _failed_at_once(self, failure: LLMError | None) -> LLMError | None:
-        """A failure that may pass, before any answer began."""
+        """A failure that may pass or be mended, before any answer began."""
         error = self._recorder.provider_error
         if failure is None and error is not None:
             failure = LLMError(error.reason, error.message, retry_after_ms=error.retry_after_ms)
         if failure is None or self._recorder.started or self._step_settled:
             return None
-        return failure if failure.may_pass else None
+        mended = failure.reason == "native-part"
+        return failure if failure.may_pass or mended else None
 
     async def _conclude(self, failure: LLMError | None) -> None:
         error = self._recorder.provider_error

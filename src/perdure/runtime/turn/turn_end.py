@@ -26,7 +26,7 @@ class TurnEnd(Value, kw_only=True):
     overflow: str | None = None
     """The provider's message that the request is too large. Nothing was recorded."""
     failed: LLMError | None = None
-    """A failure that may pass, before anything was recorded."""
+    """A failure that may pass or be mended, before anything was recorded."""
     retry: Retry | None = None
     """When the request is sent again."""
     handed_over: bool = False

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
-from perdure.schema.models.model import ModelRef, TokenUsage
+from perdure.schema.models.model import ModelRef, StepRoute, TokenUsage
 from perdure.schema.session.prompt import Delivery, Prompt
 from perdure.schema.session.session import ModelSubstitute, RevertState, SessionTime
 from perdure.schema.session.todo import Todos
@@ -190,6 +190,7 @@ class StepStarted(StepFact):
     agent: str
     model: ModelRef
     snapshot: str | UnsetType = UNSET
+    route: StepRoute | UnsetType = UNSET
 
 
 class StepEnded(StepFact):

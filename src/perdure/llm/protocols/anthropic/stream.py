@@ -4,8 +4,8 @@ The hot path of every turn: an event is decoded directly into a typed struct. Co
 numbered blocks. Data that is needed to send thinking and hosted results back to the same model is
 kept as provider metadata. Secrets are removed from messages later.
 
-Invariant: a tool call is emitted only after the provider's stop reason; a text or reasoning part
-ends before the next part starts.
+Invariant: a tool call is emitted when the block after it begins, or with the stop reason, because
+only then it is known not to be cut; a text or reasoning part ends before the next part starts.
 """
 
 from collections.abc import Iterator
@@ -68,6 +68,8 @@ class _Block(State):
     hosted: bool = False
     begun: bool = False
     ended: bool = False
+    emitted: bool = False
+    """Whether the call was passed on."""
     pieces: list[str] = field(default_factory=list[str])
     """The input of a call, or the signature of thinking."""
     redacted: str | None = None
@@ -162,6 +164,9 @@ def _block_start(state: _State, event: Event) -> Iterator[LLMEvent]:
     replaced = state.open.pop(event.index, None)
     if replaced is not None:
         yield from _block_end(state, replaced)
+    for call in _waiting(state):
+        if call.ended:
+            yield _made(call, cut=False)
     content = event.content_block or Content()
     if content.type == "text":
         block = _Block("text", f"text-{state.texts}")
@@ -255,12 +260,18 @@ def _message_delta(state: _State, event: Event) -> Iterator[LLMEvent]:
     reason = _REASONS.get(stop_reason, "unknown")
     cut = reason in _CUT_REASONS
     wanted = [call for call in state.calls if not call.hosted]
-    for call in wanted:
+    for call in _waiting(state):
         yield _made(call, cut=cut)
     state.reason = "tool-calls" if wanted and not cut else reason
 
 
+def _waiting(state: _State) -> list[_Block]:
+    """Calls for this program that were not passed on yet, in order."""
+    return [call for call in state.calls if not call.hosted and not call.emitted]
+
+
 def _made(call: _Block, *, cut: bool) -> ToolCall | ToolInputInvalid:
+    call.emitted = True
     text = "".join(call.pieces)
     return tool_input.parse_call(call.id, call.name, text, cut=cut, hosted=call.hosted)
 

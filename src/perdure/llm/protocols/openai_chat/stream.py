@@ -32,10 +32,18 @@ from perdure.llm.event import (
     Usage,
 )
 from perdure.llm.http import errors
+from perdure.llm.protocols.openai_chat.reasoning_details import ReasoningDetails
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import State
 
+NAMESPACE: Final = "openai_compatible"
+"""The namespace of this protocol's options and metadata."""
+
+# Beside OpenAI's: Together (eos), Mistral (model_length), DeepSeek (insufficient_system_resource),
+# Z.ai (sensitive, network_error, model_context_window_exceeded), vLLM (abort), each from its API
+# reference.
 _REASONS: Final[dict[str, FinishReason]] = {
     "stop": "stop",
     "eos": "stop",
@@ -44,8 +52,14 @@ _REASONS: Final[dict[str, FinishReason]] = {
     "function_call": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
     "content_filter": "content-filter",
+    "sensitive": "content-filter",
+    "abort": "error",
     "error": "error",
+    "insufficient_system_resource": "error",
+    "network_error": "error",
 }
 _CUT_REASONS: Final = frozenset({"length", "content-filter", "error"})
 _TOKENS_MAX: Final = 2**53
@@ -70,6 +84,7 @@ class _Delta(msgspec.Struct, gc=False):
     content: str | list[_Piece] | None = None
     reasoning_content: str | None = None
     reasoning: str | JsonObject | None = None
+    reasoning_details: JsonValue = None
     refusal: str | None = None
     tool_calls: list[_CallDelta] | None = None
 
@@ -116,6 +131,9 @@ class _State(State):
     reasoning_id: str | None = None
     texts: int = 0
     reasonings: int = 0
+    reasoning_field: str = ""
+    details: ReasoningDetails = field(default_factory=ReasoningDetails)
+    """Reasoning details that no reasoning block has been given yet."""
     calls: list[_Call] = field(default_factory=list[_Call])
     by_id: dict[str, _Call] = field(default_factory=dict[str, _Call])
     latest: dict[int, _Call] = field(default_factory=dict[int, _Call])
@@ -165,7 +183,7 @@ def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
     delta = choice.delta
     if state.text_id is None or delta is None or choice.finish_reason:
         return None
-    if delta.reasoning_content or delta.reasoning or delta.tool_calls:
+    if delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.tool_calls:
         return None
     content = delta.content
     if content and isinstance(content, str):
@@ -180,7 +198,10 @@ def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
     delta = choice.delta
     if delta is not None:
         reasoning = delta.reasoning_content or delta.reasoning
+        if delta.reasoning_details:
+            state.details.add(delta.reasoning_details)
         if reasoning and isinstance(reasoning, str):
+            state.reasoning_field = "" if delta.reasoning_content else "reasoning"
             _reasoning(state, reasoning, events)
         content = delta.content or delta.refusal
         text = _joined(content) if isinstance(content, list) else content
@@ -260,6 +281,7 @@ def _begin_call(state: _State, delta: _CallDelta) -> _Call:
 
 def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:
     events += _close_blocks(state)
+    events += _remaining_details(state)
     reason = _REASONS.get(wire, "unknown")
     cut = reason in _CUT_REASONS
     for call in state.calls:
@@ -280,9 +302,30 @@ def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:
         closed, state.text_id = TextEnd(state.text_id), None
         return (closed,)
     if state.reasoning_id is not None:
-        ended, state.reasoning_id = ReasoningEnd(state.reasoning_id), None
+        ended = ReasoningEnd(state.reasoning_id, _take_metadata(state))
+        state.reasoning_id = None
         return (ended,)
     return ()
+
+
+def _take_metadata(state: _State) -> ProviderMetadata | None:
+    """What is needed to send the reasoning back as it came."""
+    native: JsonObject = {}
+    if state.reasoning_field:
+        native["field"] = state.reasoning_field
+    if details := state.details.take():
+        native["reasoning_details"] = details
+    return {NAMESPACE: native} if native else None
+
+
+def _remaining_details(state: _State) -> tuple[LLMEvent, ...]:
+    """Details that came without any reasoning text, such as encrypted ones, as a block."""
+    if not state.details.details:
+        return ()
+    state.reasoning_field = ""
+    block = f"reasoning-{state.reasonings}"
+    state.reasonings += 1
+    return (ReasoningStart(block), ReasoningEnd(block, _take_metadata(state)))
 
 
 def _joined(pieces: list[_Piece]) -> str:

@@ -1,5 +1,7 @@
 """Recorded streams in, events out: what only an Anthropic Messages answer says."""
 
+import pytest
+
 from perdure.llm.event import Finish, HostedToolResult, ToolCall, ToolInputInvalid, Usage
 from perdure.llm.message import ToolResult
 from tests.contract.llm.protocols.anthropic.recordings import (
@@ -92,7 +94,29 @@ def test_a_block_that_is_never_closed_ends_with_the_next_one() -> None:
         *thought("reasoning-0", "hm", known=signed, kept=signed),
         *spoken("text-0", "a"),
         *asked("a", "read"),
-        *asked("b", "read"),
         ToolCall("a", "read", {}),
+        *asked("b", "read"),
         ToolCall("b", "read", {}),
     ]
+
+
+@pytest.mark.parametrize("after", ["text", "thinking", "tool_use", "server_tool_use", "new_kind"])
+def test_a_complete_call_is_passed_on_when_the_next_block_begins(after: str) -> None:
+    called = call(0, "a", "read", '{"path":"x"}')
+    assert ToolCall("a", "read", {"path": "x"}) not in step_all(called)
+    begun = step_all([*called, opened(1, after, id="srvtoolu_b", name="read")])
+    assert begun.count(ToolCall("a", "read", {"path": "x"})) == 1
+    ended = step_all([*called, opened(1, after, id="srvtoolu_b", name="read"), reason("tool_use")])
+    assert ended.count(ToolCall("a", "read", {"path": "x"})) == 1
+
+
+def test_the_call_that_the_limit_cut_is_not_run_and_those_before_it_are() -> None:
+    frames = [
+        *call(0, "a", "read"),
+        opened(1, "tool_use", id="b", name="read"),
+        reason("max_tokens"),
+    ]
+    events = step_all([*frames, STOP])
+    assert [event.id for event in events if isinstance(event, ToolCall)] == ["a"]
+    assert [event.id for event in events if isinstance(event, ToolInputInvalid)] == ["b"]
+    assert events[-1] == Finish("length", Usage(output=15))

@@ -74,13 +74,14 @@ WIRE = Wire(
     counted_at_reason=Usage(input=25, output=15),
     everything=wire.EVERYTHING,
     recordings=wire.RECORDINGS,
+    calls_early=True,
     everything_is=[
         *thought("reasoning-0", "Let me ", "see.", kept={"anthropic": {"signature": "RXJvQg=="}}),
         *thought("reasoning-1", known=REDACTED, kept=REDACTED),
         *spoken("text-0", "Grüße 🌍, ", "now the files."),
         *asked(READ, "read", '{"path":', '"ä.txt"}'),
-        *asked(GLOB, "glob", '{"pattern":"*"}'),
         ToolCall(READ, "read", {"path": "ä.txt"}),
+        *asked(GLOB, "glob", '{"pattern":"*"}'),
         ToolCall(GLOB, "glob", {"pattern": "*"}),
         Finish(
             "tool-calls", Usage(input=70, output=30, reasoning=20, cache_read=30, cache_write=8)

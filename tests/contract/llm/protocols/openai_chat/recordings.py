@@ -52,4 +52,43 @@ EVERYTHING: Sequence[bytes] = (
     codec.encode({"choices": [], "usage": USAGE}),
     b"[DONE]",
 )
-RECORDINGS = {"everything": EVERYTHING}
+
+# The pieces that OpenRouter streams for a signed and an encrypted thought.
+DETAILED: Sequence[bytes] = (
+    chunk(
+        {
+            "reasoning": "Let ",
+            "reasoning_details": [{"type": "reasoning.text", "text": "Let ", "index": 0}],
+        }
+    ),
+    chunk(
+        {
+            "reasoning": "me.",
+            "reasoning_details": [{"type": "reasoning.text", "text": "me.", "index": 0}],
+        }
+    ),
+    chunk(
+        {
+            "reasoning_details": [
+                {
+                    "type": "reasoning.text",
+                    "signature": "c2ln",
+                    "format": "anthropic-claude-v1",
+                    "index": 0,
+                }
+            ]
+        }
+    ),
+    chunk(call(0, id="call_a", type="function", name="read", arguments="{}")),
+    chunk(
+        {
+            "reasoning_details": [
+                {"type": "reasoning.encrypted", "data": "RW1", "id": "call_a", "index": 1}
+            ]
+        }
+    ),
+    chunk({}, "tool_calls"),
+    codec.encode({"choices": [], "usage": USAGE}),
+    b"[DONE]",
+)
+RECORDINGS = {"everything": EVERYTHING, "reasoning details": DETAILED}

@@ -3,9 +3,17 @@
 import pytest
 
 from perdure.llm.error import LLMError
-from perdure.llm.event import Finish, ReasoningStart, TextDelta, TextEnd, TextStart, ToolCall
-from perdure.schema.codec import JsonObject
-from tests.contract.llm.protocols.openai_chat.recordings import call, chunk, step_all
+from perdure.llm.event import (
+    Finish,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+)
+from perdure.schema.codec import JsonObject, JsonValue
+from tests.contract.llm.protocols.openai_chat.recordings import DETAILED, call, chunk, step_all
 
 DONE = b"[DONE]"
 STOP = chunk({}, "stop")
@@ -28,6 +36,41 @@ def test_text_after_reasoning_after_text_keeps_three_parts() -> None:
         TextStart("text-1"),
     ]
     assert events[-2:] == [TextEnd("text-1"), Finish("stop")]
+
+
+def test_reasoning_details_are_joined_from_their_pieces_and_kept_whole() -> None:
+    ends = [event for event in step_all(DETAILED) if isinstance(event, ReasoningEnd)]
+    signed = {
+        "type": "reasoning.text",
+        "text": "Let me.",
+        "index": 0,
+        "signature": "c2ln",
+        "format": "anthropic-claude-v1",
+    }
+    sealed = {"type": "reasoning.encrypted", "data": "RW1", "id": "call_a", "index": 1}
+    assert [end.metadata for end in ends] == [
+        {"openai_compatible": {"field": "reasoning", "reasoning_details": [signed]}},
+        {"openai_compatible": {"reasoning_details": [sealed]}},
+    ]
+
+
+@pytest.mark.parametrize("details", ["x", [5, None], {"a": 1}, [[]], 0])
+def test_reasoning_details_of_another_shape_fail_no_answer(details: JsonValue) -> None:
+    events = step_all([chunk({"content": "a", "reasoning_details": details}), STOP, DONE])
+    assert events[-2:] == [TextEnd("text-0"), Finish("stop")]
+
+
+def test_details_without_an_index_are_one_text_and_several_sealed_parts() -> None:
+    pieces = [
+        {"type": "reasoning.text", "text": "a"},
+        {"type": "reasoning.text", "text": "b"},
+        {"type": "reasoning.encrypted", "data": "x"},
+        {"type": "reasoning.encrypted", "data": "y"},
+    ]
+    events = step_all([*(chunk({"reasoning_details": [piece]}) for piece in pieces), STOP, DONE])
+    (end,) = (event for event in events if isinstance(event, ReasoningEnd))
+    kept = (end.metadata or {})["openai_compatible"]["reasoning_details"]
+    assert kept == [{"type": "reasoning.text", "text": "ab"}, *pieces[2:]]
 
 
 @pytest.mark.parametrize("wire", ["stop", "tool_calls", "function_call", "something_new"])
