@@ -39,12 +39,12 @@ WORDS: Final[Mapping[str, str]] = {
     "HTTP": """
         acceptor access address asgi auth binding body connection cursor endpoint exchange frame
         group guard handler head header http loopback media openapi operation pager proxy query
-        reconnect remote response result route routing socket sse stream transport uri web webfetch
-        websearch websocket
+        reconnect remote reset response result route routing socket socks sse stream tls
+        transport uri web webfetch websearch websocket
     """,
     "operating system and shell": """
         bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
-        post repository scan search shell storage telemetry tree workspace wrapper
+        post repository scan search shell storage telemetry time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

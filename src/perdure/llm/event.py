@@ -110,6 +110,8 @@ class ProviderError(Value, kw_only=True):
 
     message: str
     reason: Reason = "unknown"
+    retry_after_ms: int | None = None
+    """How long the provider asks to wait, if its message says so."""
 
     @property
     def overflow(self) -> bool:

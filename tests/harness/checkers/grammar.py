@@ -28,6 +28,7 @@ _BETWEEN_STEPS: Final = (
     events.CompactionStarted,
     events.CompactionEnded,
     events.Retried,
+    events.ModelSubstituted,
     events.Forked,
     events.ToolPruned,
 )

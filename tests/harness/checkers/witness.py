@@ -62,6 +62,7 @@ _BY_CLIENTS = (
 _ENDS_A_REQUEST = (
     events.StepFact,
     events.Retried,
+    events.ModelSubstituted,
     events.CompactionStarted,
     events.RevertCommitted,
 )

@@ -269,8 +269,9 @@ def _breaks_rules(draw: Draw) -> list[Chunk]:
 
 def _retries(draw: Draw) -> list[Chunk]:
     """Refuses for now, and says when to come back, if at all."""
-    told = draw.chance.choice((None, 400, 20_000))
-    return [LLMError("overload", "simulated", status=529, retry_after_ms=told)]
+    told = draw.chance.choice((None, 400, 20_000, 90_000))
+    reason: Reason = draw.chance.choice(("overload", "quota-exceeded"))
+    return [LLMError(reason, "simulated", status=529, retry_after_ms=told)]
 
 
 def _is_empty(draw: Draw) -> list[Chunk]:

@@ -668,6 +668,29 @@ export interface ModelRef {
   readonly variant?: string | undefined
 }
 
+/** The model that answers while the chosen one cannot. */
+export interface ModelSubstitute {
+  readonly model: ModelRef
+  readonly message: string
+  readonly until: number
+}
+
+/** Another model of the agent's chain answers from now on, or the chosen one again. */
+export interface ModelSubstituted {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly substitute?: ModelSubstitute | undefined
+}
+
+/** `session.next.model.substituted`. */
+export interface ModelSubstitutedEvent {
+  readonly id: string
+  readonly type: "session.next.model.substituted"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: ModelSubstituted
+}
+
 export interface ModelSwitched {
   readonly timestamp: number
   readonly sessionID: string
@@ -1234,6 +1257,7 @@ export interface RetriedEvent {
   readonly data: Retried
 }
 
+/** Why a request failed that is sent again. */
 export interface RetryError {
   readonly message: string
   readonly isRetryable: boolean
@@ -1382,6 +1406,7 @@ export interface SessionInfo {
   readonly subpath?: string | undefined
   readonly revert?: RevertState | undefined
   readonly budget?: SessionBudget | undefined
+  readonly substitute?: ModelSubstitute | undefined
 }
 
 /** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
@@ -2030,6 +2055,7 @@ export type ReferenceSource = LocalReference | GitReference
 export type DurableEvent =
   | AgentSwitchedEvent
   | ModelSwitchedEvent
+  | ModelSubstitutedEvent
   | MovedEvent
   | RenamedEvent
   | ArchivedEvent

@@ -953,6 +953,32 @@ class ModelInfo(TypedDict):
     family: NotRequired[str]
 
 
+class ModelSubstitute(TypedDict):
+    """The model that answers while the chosen one cannot."""
+
+    model: ModelRef
+    message: str
+    until: int
+
+
+class ModelSubstituted(TypedDict):
+    """Another model of the agent's chain answers from now on, or the chosen one again."""
+
+    timestamp: int
+    sessionID: str
+    substitute: NotRequired[ModelSubstitute]
+
+
+class ModelSubstitutedEvent(TypedDict):
+    """`session.next.model.substituted`."""
+
+    id: str
+    type: Literal["session.next.model.substituted"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: ModelSubstituted
+
+
 class ModelSwitched(TypedDict):
     timestamp: int
     sessionID: str
@@ -1558,6 +1584,8 @@ class RenamedEvent(TypedDict):
 
 
 class RetryError(TypedDict):
+    """Why a request failed that is sent again."""
+
     message: str
     isRetryable: bool
     statusCode: NotRequired[int]
@@ -1707,6 +1735,7 @@ class SessionInfo(TypedDict):
     subpath: NotRequired[str]
     revert: NotRequired[RevertState]
     budget: NotRequired[SessionBudget]
+    substitute: NotRequired[ModelSubstitute]
 
 
 class SessionReplayed(TypedDict):
@@ -2194,6 +2223,7 @@ AttemptStatus = AttemptPending | AttemptComplete | AttemptFailed | AttemptExpire
 DurableEvent = (
     AgentSwitchedEvent
     | ModelSwitchedEvent
+    | ModelSubstitutedEvent
     | MovedEvent
     | RenamedEvent
     | ArchivedEvent

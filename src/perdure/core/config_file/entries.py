@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from perdure.core import limits
 from perdure.core.text import jsonc
 from perdure.llm.encoding.chat_dialect import ReasoningForm
 from perdure.schema.approval.permission import Ruleset
@@ -20,6 +21,7 @@ Positive = Annotated[int, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=0)]
 Price = Annotated[float, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0)]
+Wait = Annotated[float, Meta(gt=0, le=limits.RETRY_PATIENCE_SECONDS_MAX)]
 Status = Literal["alpha", "beta", "deprecated", "active"]
 
 
@@ -129,6 +131,14 @@ class TimeoutEntry(Entry, frozen=True):
     """From a request to the end of its answer."""
 
 
+class ProviderLimitsEntry(Entry, frozen=True):
+    """What all Sessions together may ask of a provider; see core.models.provider_limits."""
+
+    concurrent: Positive | UnsetType = UNSET
+    requests_per_minute: Positive | UnsetType = UNSET
+    tokens_per_minute: Positive | UnsetType = UNSET
+
+
 class ProviderEntry(Entry, frozen=True):
     name: str | UnsetType = UNSET
     env: tuple[str, ...] | UnsetType = UNSET
@@ -141,6 +151,7 @@ class ProviderEntry(Entry, frozen=True):
     blacklist: tuple[str, ...] | UnsetType = UNSET
     """Models that may not be used."""
     timeout: TimeoutEntry | UnsetType = UNSET
+    limits: ProviderLimitsEntry | UnsetType = UNSET
     dialect: DialectEntry | UnsetType = UNSET
 
 
@@ -154,6 +165,8 @@ class BudgetEntry(Entry, frozen=True):
 
 class AgentEntry(Entry, frozen=True):
     model: str | UnsetType = UNSET
+    models: Annotated[tuple[str, ...], Meta(max_length=limits.CHAIN_MODELS_MAX)] | UnsetType = UNSET
+    """The chain of models: each stands in while those before it cannot answer."""
     variant: str | UnsetType = UNSET
     system: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -269,6 +282,8 @@ class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
     recovery: RecoveryPolicy | UnsetType = UNSET
     dropped_answers: DropPolicy | UnsetType = UNSET
+    patience: bool | Wait | UnsetType = UNSET
+    """How long a Session waits for a provider, in seconds; `true` means a day."""
 
 
 class DiagnosticsEntry(Entry, frozen=True):
@@ -278,9 +293,10 @@ class DiagnosticsEntry(Entry, frozen=True):
 class LoginEntry(Entry, frozen=True):
     """A login method of a provider; see core.credentials.oauth.LoginMethod."""
 
-    authorize_url: str
     token_url: str
     client_id: str
+    authorize_url: str | UnsetType = UNSET
+    device_url: str | UnsetType = UNSET
     label: str | UnsetType = UNSET
     scopes: tuple[str, ...] = ()
     redirect_url: str | UnsetType = UNSET

@@ -18,6 +18,7 @@ from perdure.core.config_file.entries import (
     CostEntry,
     ModelEntry,
     ProviderEntry,
+    ProviderLimitsEntry,
     RequestEntry,
     Status,
     TimeoutEntry,
@@ -26,6 +27,7 @@ from perdure.core.config_file.entries import (
 from perdure.core.credentials import keys
 from perdure.core.models import chat_dialects, options
 from perdure.core.models.options import Overrides
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import (
     NATIVE,
     Api,
@@ -100,6 +102,7 @@ class CatalogProvider(Confidential, kw_only=True):
     configured: bool = True
     """Whether this Location or the host program configures it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: ProviderLimits = NO_LIMITS
 
 
 class Known(Protocol):
@@ -163,6 +166,7 @@ def make_provider(
         disabled=entry.disabled or False,
         configured=configured,
         timeouts=_timeouts(entry.timeout),
+        limits=_limits(entry.limits),
         models=LazyModels(models),
     )
 
@@ -329,6 +333,16 @@ def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
         first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
         idle=usual.idle if entry.idle is UNSET else entry.idle,
         total=usual.total if entry.total is UNSET else entry.total,
+    )
+
+
+def _limits(entry: ProviderLimitsEntry | UnsetType) -> ProviderLimits:
+    if entry is UNSET:
+        return NO_LIMITS
+    return ProviderLimits(
+        concurrent=entry.concurrent or None,
+        requests=entry.requests_per_minute or None,
+        tokens=entry.tokens_per_minute or None,
     )
 
 

@@ -33,11 +33,14 @@ from perdure.core.config_file.entries import (
 )
 from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Trust
+from perdure.core.credentials import oauth
 from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import ImageBounds
 from perdure.core.request.tool_output import OutputLimits
+from perdure.core.session import retry
 from perdure.core.session.budget import NO_BUDGET, Budget
+from perdure.core.session.retry import USUAL_PATIENCE, Patience
 from perdure.core.settings import edit_programs, trust
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
@@ -119,6 +122,8 @@ class Settings(Confidential, kw_only=True):
     """How a request is treated that may have been sent before the process died."""
     dropped_answers: DropPolicy | None = None
     """How an answer is treated that broke off; None for the usual way."""
+    patience: Patience = USUAL_PATIENCE
+    """How long a request waits for a provider that says "later"."""
     snapshots: bool = True
     """Whether file changes of steps are recorded, so that they can be reverted."""
     images: ImageBounds = field(default_factory=ImageBounds)
@@ -177,9 +182,10 @@ def merge(documents: Sequence[Document]) -> Settings:
         compaction=_compaction(documents),
         budget=_budget(documents),
         web=_web(users_own),
-        logins=_logins(users_own),
+        logins=oauth.methods_by_provider(document.logins for document in users_own),
         recovery=_recovery(documents),
         dropped_answers=_last(drops),
+        patience=retry.configured_patience(_last(document.patience for document in documents)),
         snapshots=_last(document.snapshots for document in documents) is not False,
         images=media_limits.configured_bounds(document.attachments for document in documents),
         after_edit=edit_programs.configured_programs(documents),
@@ -329,14 +335,6 @@ def _web(documents: Sequence[Document]) -> WebSettings:
         search_provider=chosen.provider or None,
         search_url=chosen.url or None,
     )
-
-
-def _logins(documents: Sequence[Document]) -> dict[str, tuple[LoginMethod, ...]]:
-    found: dict[str, dict[str, LoginMethod]] = {}
-    for document in documents:
-        for provider, method in document.logins:
-            found.setdefault(provider, {})[method.id] = method
-    return {provider: tuple(methods.values()) for provider, methods in found.items()}
 
 
 def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObject]:

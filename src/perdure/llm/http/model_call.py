@@ -17,7 +17,7 @@ from perdure.llm.encoding import shared, wire_protocol
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError
-from perdure.llm.http import call_limits, error_body, errors
+from perdure.llm.http import call_limits, error_body, errors, reset_time
 from perdure.llm.http.call_limits import AnswerUse, CallLimits
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
@@ -231,13 +231,16 @@ class _HttpModelCall:
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))
         except LLMError as refused:
-            error = LLMError(refused.reason, errors.clean_message(refused.message, self._secrets))
+            message = errors.clean_message(refused.message, self._secrets)
+            wait = reset_time.find_wait_in_text(message, now_millis=self._clock.now_millis())
+            error = LLMError(refused.reason, message, retry_after_ms=wait)
         return self._cleaned(tuple(events)), error
 
     def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
         if events and isinstance(events[-1], ProviderError):
             message = errors.clean_message(events[-1].message, self._secrets)
-            return (*events[:-1], replace(events[-1], message=message))
+            wait = reset_time.find_wait_in_text(message, now_millis=self._clock.now_millis())
+            return (*events[:-1], replace(events[-1], message=message, retry_after_ms=wait))
         return events
 
     async def _begun(

@@ -16,11 +16,22 @@ from msgspec.structs import replace
 from perdure.core.credentials import keys
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
-from perdure.core.models import access, answer_prefix, catalog, key_origins, public, selection
+from perdure.core.models import (
+    access,
+    answer_prefix,
+    aws,
+    catalog,
+    environment_addresses,
+    key_origins,
+    public,
+    selection,
+)
 from perdure.core.models.access import AccessLookup, AccessSources
+from perdure.core.models.aws import AwsLogin
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
 from perdure.core.models.options import NO_OVERRIDES, Overrides
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import HttpProtocol, Unreachable
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import MediaLimits
@@ -74,6 +85,8 @@ class ResolvedModel(Confidential, kw_only=True):
     """Whether requests cost nothing."""
     call: ModelCall
     media: MediaLimits
+    limits: ProviderLimits = NO_LIMITS
+    """What all Sessions together may ask of its provider."""
     route: StepRoute | None = None
     """The way to it, if it is reached over a network."""
     prefix: JsonObject | None = None
@@ -96,7 +109,9 @@ class Catalog:
         snapshot: ModelFactsCache | None = None,
         clouds: CloudLogins | None = None,
     ) -> None:
+        self._given = settings
         self._settings = settings
+        """With the addresses of the environment, once it is built."""
         self._host_providers = host_providers
         self._snapshot = snapshot
         self._known: KnownProviders | None = None
@@ -209,6 +224,7 @@ class Catalog:
             free=selection.is_free(model),
             call=self._calls.make_call(target, key),
             media=_media(model),
+            limits=provider.limits,
             route=_route(target),
             prefix=answer_prefix.prefix_form(provider.id, model.api, model.wire_name),
         )
@@ -245,8 +261,8 @@ class Catalog:
             self._forget()
 
     def _build(self, known: KnownProviders | None) -> None:
-        settings = self._settings
-        self._built, self._known = True, known
+        settings = environment_addresses.with_addresses(self._given, self._variables, known)
+        self._built, self._known, self._settings = True, known, settings
         self._origins = key_origins.variable_origins(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
         self._forget()
@@ -290,13 +306,19 @@ class Catalog:
         self, provider: CatalogProvider, model: CatalogModel, request: Overrides
     ) -> AccessLookup:
         means = AccessSources(
-            variables=self._variables, origins=self._origins, google=self._google_login
+            variables=self._variables,
+            origins=self._origins,
+            google=self._google_login,
+            aws=self._aws_login,
         )
         stored = self._stored_for(provider)
         return access.find_access(provider, model, request, sources=means, stored=stored)
 
     def _google_login(self) -> GoogleLoginLookup:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.load()
+
+    def _aws_login(self) -> AwsLogin | KeyMissing:
+        return aws.MISSING if self._clouds is None else self._clouds.aws.login()
 
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:

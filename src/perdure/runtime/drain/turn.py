@@ -29,6 +29,7 @@ from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
 from perdure.runtime.compaction.context_window import ContextWindow
+from perdure.runtime.drain.titles import Titles
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import boundary as boundaries
@@ -38,12 +39,12 @@ from perdure.runtime.turn import turn_input as turn_inputs
 from perdure.runtime.turn.boundary import Boundary
 from perdure.runtime.turn.history_cache import History, HistoryCache
 from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_chain import ModelChains
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import DroppedAnswers, Retries
 from perdure.runtime.turn.services import RunServices
-from perdure.runtime.turn.titles import Titles
 from perdure.runtime.turn.tool_execution import ToolRun
 from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
@@ -61,6 +62,7 @@ class TurnServices(Value, kw_only=True):
     context_window: ContextWindow
     marks: RequestMarks
     retries: Retries
+    chains: ModelChains
     histories: HistoryCache
     titles: Titles
     media: RequestMedia
@@ -81,6 +83,8 @@ class DrainState(State):
     """How often in a row the provider has paused in its answer."""
     waited: bool = False
     """Whether the drain waited for a retry that is still recorded in the store."""
+    waited_millis: int = 0
+    """How long the coming turn has waited for providers, in all."""
     plain: bool = False
     """Whether the provider refused a native part, and no step without them is recorded yet."""
     repeated_calls: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
@@ -112,6 +116,10 @@ class Turn:
     async def run(self, turn: RunTurn) -> TurnEnd:
         """Raises what `boundary.commit` and `boundary.plan` raise; nothing was committed then."""
         try:
+            if isinstance(self._chosen, ChosenModel):
+                self._chosen = await self._services.chains.select(
+                    self._session, self._location, self._chosen
+                )
             boundary = await self._commit_boundary(self._found, turn)
             self._state.untitled |= title.is_placeholder(self._session.title)
             if boundary.step == 1:
@@ -272,15 +280,20 @@ class Turn:
             self._session.id,
             policy=self._location.settings.dropped_answers or "continue",
             form=model.prefix,
+            patience=self._location.settings.patience,
             failures=self._state.failures,
+            waited=self._state.waited_millis,
             step=boundary.step,
         )
         may_pause = self._state.pauses < limits.ANSWER_PAUSES_MAX
         name = f"{model.ref.provider_id}/{model.ref.id}"
-        with self._metrics.timed("turn", session=self._session.id, model=name):
-            end = await provider_turn.run(
-                model.call, prepared.request, may_pause=may_pause, dropped=dropped
-            )
+        async with run.slots.take(
+            model, tokens=prepared.demand.tokens, session_id=self._session.id
+        ) as call:
+            with self._metrics.timed("turn", session=self._session.id, model=name):
+                end = await provider_turn.run(
+                    call, prepared.request, may_pause=may_pause, dropped=dropped
+                )
         if recorder.started:
             self._state.plain = False
         self._state.pauses = self._state.pauses + 1 if end.paused else 0
@@ -317,11 +330,28 @@ class Turn:
     async def _retry_or_fail(
         self, boundary: Boundary, chosen: ChosenModel, error: LLMError
     ) -> TurnEnd:
-        failures = self._state.failures + 1
-        planned = self._services.retries.plan(error, failed=failures, step=boundary.step)
+        """After a failure before any answer: another model, a wait, or a failed step."""
+        services, patience = self._services, self._location.settings.patience
+        planned = services.retries.plan(
+            error,
+            failed=self._state.failures + 1,
+            step=boundary.step,
+            waited=self._state.waited_millis,
+            patience=patience,
+        )
+        if await services.chains.hand_over(
+            self._session,
+            self._location,
+            chosen,
+            error=error,
+            planned=planned,
+            step=boundary.step,
+        ):
+            return TurnEnd(step=boundary.step, handed_over=True)
         if planned is not None:
             return TurnEnd(step=boundary.step, failed=error, retry=planned)
-        return await self._fail(boundary, retry.failure_message(error), chosen.model.ref)
+        reason = retry.failure_message(error, patience)
+        return await self._fail(boundary, reason, chosen.model.ref)
 
     async def _fail(
         self, boundary: Boundary, reason: str, model: ModelRef | UnsetType = UNSET

@@ -17,7 +17,7 @@ from perdure.core.config_file.entries import DropPolicy
 from perdure.core.request import dropped_answer
 from perdure.core.request.dropped_answer import CONTINUED, Continuation
 from perdure.core.session import retry
-from perdure.core.session.retry import Retry
+from perdure.core.session.retry import Patience, Retry
 from perdure.core.session.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent
@@ -32,7 +32,8 @@ from perdure.runtime.turn.turn_end import TURN_INTERRUPTED
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import StatusChanged
-from perdure.schema.session.event import Retried, RetryError
+from perdure.schema.session.event import Retried
+from perdure.schema.session.tool import RetryError
 from perdure.store.tables import attempt_table, retry_table
 
 
@@ -41,15 +42,29 @@ class Retries:
         self._services = services
         self._store = services.store
 
-    def plan(self, error: LLMError, *, failed: int, step: int) -> Retry | None:
-        """When to send it again after its `failed`-th attempt; None: not any more."""
+    def plan(
+        self, error: LLMError, *, failed: int, step: int, waited: int, patience: Patience
+    ) -> Retry | None:
+        """When to send it again after its `failed`-th attempt; None: not any more.
+
+        `waited`: all its waits so far, in milliseconds.
+        """
         chance = self._services.chance.random()
-        delay = retry.delay_seconds(error, failed=failed, chance=chance)
+        delay = retry.delay_seconds(
+            error, failed=failed, chance=chance, waited=waited / 1000, patience=patience
+        )
         if delay is None:
             return None
         millis = round(delay * 1000)
         due = self._services.clock.now_millis() + millis
-        return Retry(failed=failed, due=due, delay=millis, step=step, message=error.message)
+        return Retry(
+            failed=failed,
+            due=due,
+            delay=millis,
+            step=step,
+            message=error.message,
+            waited=waited + millis,
+        )
 
     async def wait(
         self, session_id: SessionID, waits: Retry, *, because: LLMError | None = None
@@ -58,12 +73,11 @@ class Retries:
 
         An interrupt fails the step. The end of this process does not: the next one goes on waiting.
         """
-        clock = self._services.clock
         try:
             if because is not None:
                 await shielded(self._record(session_id, waits, because))
             self._tell(session_id, waits)
-            await clock.sleep(retry.remaining_seconds(waits, now=clock.now_millis()))
+            await self._sleep(waits)
         except asyncio.CancelledError:
             await shielded(self.interrupted(session_id))
             raise
@@ -92,6 +106,18 @@ class Retries:
             session_id, lambda tx: retry_table.clear(tx, session_id)
         )
         self._tell(session_id, None)
+
+    async def _sleep(self, waits: Retry) -> None:
+        """Sleep until the retry is due, by the clock or by the time that has passed."""
+        clock = self._services.clock
+        left = retry.remaining_seconds(waits, now=clock.now_millis())
+        while True:
+            # In short sleeps: a machine that was suspended did not count the time.
+            slept = min(left, limits.RETRY_LOOK_SECONDS)
+            await clock.sleep(slept)
+            left = min(left - slept, (waits.due - clock.now_millis()) / 1000)
+            if left <= 0:
+                return
 
     async def _record(self, session_id: SessionID, waits: Retry, error: LLMError) -> None:
         session = await self._store.load_session(session_id)
@@ -146,15 +172,22 @@ class DroppedAnswers:
         *,
         policy: DropPolicy,
         form: JsonObject | None,
+        patience: Patience,
         failures: int,
+        waited: int,
         step: int,
     ) -> None:
-        """`form`: how the model is sent the beginning of an answer; None if it cannot go on."""
+        """`form`: how the model is sent the beginning of an answer; None if it cannot go on.
+
+        `failures` and `waited` count what the request has failed and waited before.
+        """
         self._retries = retries
         self._session_id = session_id
         self._policy = policy
         self._form = form if policy == "continue" else None
+        self._patience = patience
         self._failures = failures
+        self._waited = waited
         self._step = step
         self._continued = 0
 
@@ -171,9 +204,10 @@ class DroppedAnswers:
         if prefix is None or self._continued >= limits.ANSWER_CONTINUATIONS_MAX:
             return None
         self._continued += 1
-        waits = self._retries.plan(failure, failed=self._continued, step=self._step)
+        waits = self._plan(failure, failed=self._continued)
         if waits is None:
             return None
+        self._waited = waits.waited
         await self._retries.wait_within_step(self._session_id, waits, failure)
         mapping = Continuation(recorder, self._continued)
         return _mapped(call, mapping), replace(request, prefix=prefix)
@@ -184,7 +218,16 @@ class DroppedAnswers:
         broke = LLMError("transport", failure.message) if self._continued else failure
         if self._policy == "fail" or not dropped_answer.may_go_on(recorder, broke):
             return None
-        return self._retries.plan(broke, failed=self._failures + 1, step=self._step)
+        return self._plan(broke, failed=self._failures + 1)
+
+    def _plan(self, failure: LLMError, *, failed: int) -> Retry | None:
+        return self._retries.plan(
+            failure,
+            failed=failed,
+            step=self._step,
+            waited=self._waited,
+            patience=self._patience,
+        )
 
 
 def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
@@ -194,7 +237,7 @@ def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
     """
 
     async def asked(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-        failed, begun = 0, False
+        failed, begun, waited = 0, False, 0.0
         while True:
             stream = call(request)
             try:
@@ -204,9 +247,10 @@ def with_retries(call: ModelCall, services: RunServices) -> ModelCall:
             except LLMError as error:
                 failed += 1
                 chance = services.chance.random()
-                delay = retry.delay_seconds(error, failed=failed, chance=chance)
+                delay = retry.delay_seconds(error, failed=failed, chance=chance, waited=waited)
                 if begun or delay is None:
                     raise
+                waited += delay
             else:
                 return
             finally:

@@ -83,7 +83,7 @@ class StepSettlement:
         failure = self._failure(failure)
         if failure is None or self._recorder.started or self._step_settled:
             return None
-        return failure if failure.retryable or failure.reason == "native-part" else None
+        return failure if failure.may_pass or failure.reason == "native-part" else None
 
     async def _conclude(self, failure: LLMError | None) -> None:
         error = self._recorder.provider_error
@@ -185,5 +185,5 @@ class StepSettlement:
         """Why the answer is not complete, as the connection or the provider says."""
         error = self._recorder.provider_error
         if raised is None and error is not None:
-            return LLMError(error.reason, error.message)
+            return LLMError(error.reason, error.message, retry_after_ms=error.retry_after_ms)
         return raised

@@ -31,3 +31,5 @@ class TurnEnd(Value, kw_only=True):
     """A failure that may pass or be mended, before anything was recorded."""
     retry: Retry | None = None
     """When the request is sent again."""
+    handed_over: bool = False
+    """Whether another model is asked at once. That is recorded."""

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from perdure.core.session import retry
-from perdure.llm.error import RETRYABLE, LLMError, Reason
-from perdure.llm.http import error_body, errors
+from perdure.llm.error import RENEWED, RETRYABLE, LLMError, Reason
+from perdure.llm.http import error_body, errors, reset_time
 from perdure.llm.http.error_body import ErrorDetail
 
 NOW: Final = 1_700_000_000_000
@@ -96,7 +96,8 @@ def test_a_recorded_refusal_has_its_kind(status: int, body: bytes, reason: Reaso
     error = refused(status, body)
     assert error.reason == reason
     assert error.overflow is (reason == "overflow")
-    assert error.retryable is (reason in RETRYABLE)
+    renewed = reason == RENEWED and error.retry_after_ms is not None
+    assert error.retryable is (renewed or reason in RETRYABLE)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_an_error_inside_a_stream_has_its_kind(code: str, text: str, reason: Rea
         (b'{"error":{"message":"Please try again in 250ms."}}', 250),
         (b'{"error":{"message":"Please try again in 2m"}}', 120_000),
         (b'{"error":{"details":[{"retryDelay":"27.4s"}]}}', 27_400),
-        (b'{"error":{"details":[{"retryDelay": "999999m"}]}}', errors.RETRY_AFTER_MILLIS_MAX),
+        (b'{"error":{"details":[{"retryDelay": "999999m"}]}}', reset_time.WAIT_MILLIS_MAX),
         (b'{"error":{"message":"try again in a while"}}', None),
         (b'{"error":{"message":"try again in -5s"}}', None),
         (b"try again in " * 1_000, None),
