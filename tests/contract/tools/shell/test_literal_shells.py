@@ -22,7 +22,7 @@ from perdure.tools.shell.parser import parse_script
 from tests.contract.tools.shell.drawn_commands import HOSTILE, DrawnCommands
 from tests.contract.tools.shell.shell_stage import Done, ShellStage
 from tests.figures import Figure
-from tests.support.skipping import cannot_run
+from tests.skipping import cannot_run
 
 SEED: Final = int(os.environ.get("PERDURE_SEED", "0"))
 TEXTS: Final = int(os.environ.get("PERDURE_TEXTS", "20000"))
