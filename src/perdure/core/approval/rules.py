@@ -22,15 +22,23 @@ _WILDCARDS: Final = re.compile(r"[*?]")
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 
 
-class ResourceParts(Value, kw_only=True):
-    """The parts of a resource, such as the commands in a command line."""
+class ResourcePart(Value, kw_only=True):
+    """One of the parts of a resource, such as a command in a command line."""
 
-    texts: tuple[str, ...]
-    """Each must be allowed."""
+    text: str
+    """What a rule must allow."""
+    pattern: str | None = None
+    """What an approval of it saves; no approval of anything else covers it."""
     spellings: tuple[str, ...] = ()
-    """Other forms of the parts: rules can deny by these, but not allow."""
-    patterns: tuple[str | None, ...] = ()
-    """For each of the texts what an approval of it saves; no other approval covers it."""
+    """Other forms of it: rules can deny it or ask by these, but not allow it."""
+    suspected: tuple[str, ...] = ()
+    """What it may do besides: a rule that does not allow one of these makes it ask."""
+
+
+class ResourceParts(Value, kw_only=True):
+    """The parts of a resource, each of which must be allowed."""
+
+    parts: tuple[ResourcePart, ...]
     complete: bool = True
     """False if the resource has further parts that could not be determined."""
 
@@ -129,34 +137,42 @@ def _decide_parts(
     resources: tuple[str, ...],
     parts: ResourceParts,
 ) -> Decision:
-    rules = (*agent_rules, *approved)
-    named = [(text, _narrow_rule(rules, action, text)) for text in resources]
-    forms = [(text, _narrow_rule(rules, action, text)) for text in parts.spellings]
+    saved = {rule.resource for rule in approved if wildcard.matches(rule.action, action)}
+    named = [(text, _narrow_rule(agent_rules, action, text)) for text in resources]
+    spelled = (form for part in parts.parts for form in part.spellings)
+    forms = [(text, _narrow_rule(agent_rules, action, text)) for text in spelled]
     for text, rule in (*named, *forms):
         if rule is not None and rule.effect == "deny":
             return Decision("deny", text, rule)
-    decided = _strictest(agent_rules, action, _not_approved(approved, action, parts))
+    left = [part for part in parts.parts if part.text not in saved and part.pattern not in saved]
+    texts = tuple(part.text for part in left) if parts.parts else resources
+    decided = _strictest(agent_rules, action, texts)
     if decided.effect == "deny":
         return decided
-    if all(rule is not None and _allows_literally(rule, text) for text, rule in named):
+    if all(_is_named(text, rule, saved) for text, rule in named):
         return Decision("allow")
     for text, rule in named:
         if rule is not None and rule.effect == "ask":
             return Decision("ask", text, rule)
-    return decided if parts.complete else _decide_wide(rules, action, resources)
+    if not parts.complete:
+        return _decide_wide(agent_rules, action, resources)
+    return _find_suspicion(agent_rules, action, left) or decided
 
 
-def _not_approved(approved: Ruleset, action: str, parts: ResourceParts) -> tuple[str, ...]:
-    """The parts that no approval covers."""
-    saved = {rule.resource for rule in approved if wildcard.matches(rule.action, action)}
-    pairs = zip(parts.texts, parts.patterns, strict=False)
-    covered = {text for text, pattern in pairs if pattern in saved}
-    return tuple(text for text in parts.texts if text not in saved and text not in covered)
+def _is_named(text: str, rule: Rule | None, saved: set[str]) -> bool:
+    """Whether a rule or an approval allows this text, not by wildcards that happen to be in it."""
+    allowed = rule is not None and rule.effect == "allow" and rule.resource == text
+    return (allowed or text in saved) and not _WILDCARDS.search(text)
 
 
-def _allows_literally(rule: Rule, text: str) -> bool:
-    """Whether it names this text, and not by wildcards that happen to be in the text."""
-    return rule.effect == "allow" and rule.resource == text and not _WILDCARDS.search(text)
+def _find_suspicion(rules: Ruleset, action: str, parts: Iterable[ResourcePart]) -> Decision | None:
+    """The question about a part that may do what a rule does not allow."""
+    for part in parts:
+        for form in (*part.spellings, *part.suspected):
+            rule = _narrow_rule(rules, action, form)
+            if rule is not None and rule.effect != "allow":
+                return Decision("ask", part.text, rule)
+    return None
 
 
 def _narrow_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:

@@ -33,12 +33,14 @@ _READ: Final[Mapping[str, re.Pattern[str]]] = {
 """What the arguments are, joined by blanks."""
 
 _NOT_READ_TEXT: Final = """
-    . alias autoload bg bind bindkey caller chdir compgen complete compopt coproc declare dirs
-    disable disown emulate enable enum eval export fc fg float functions getln getopts hash help
-    history integer jobs let local login logout mapfile nameref newgrp popd print pushln read
-    readarray readonly rehash sched setopt shift shopt source suspend trap typeset ulimit unalias
-    unfunction unhash unlimit unset unsetopt vared whence where zcompile zformat zle zmodload
-    zparseopts zregexparse zstyle zsystem ztcp
+    . alarm alias autoload bg bind bindkey caller chdir comparguments compcall compctl compgen
+    complete compopt compound coproc declare dirs disable disown emulate enable enum eval export fc
+    fg float functions getln getopts global hash help hist history integer jobs let limit local log
+    login logout mapfile nameref newgrp popd print private pushln r read readarray readonly redirect
+    rehash sched setopt shift shopt source stop suspend trap ttyctl typeset ulimit unalias
+    unfunction unhash unlimit unset unsetopt vared whence where zargs zcalc zcompile zcurses
+    zf_chmod zf_ln zf_mkdir zf_mv zf_rm zformat zftp zle zmodload zmv zparseopts zprof zpty
+    zregexparse zselect zsocket zstat zstyle zsystem ztcp ztie zuntie
 """
 _NOT_READ: Final = frozenset(_NOT_READ_TEXT.split())
 
@@ -48,8 +50,9 @@ _TESTS_TEXT: Final = """
 """
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
 _TESTED: Final = re.compile(r"[^-\[$`(][^\[$`(]*|-\d+|-|")
-_PRINTED: Final = re.compile(r"[^\[$`]*")
-_PRINTS_INTO: Final = re.compile(r"%[^%A-Za-mo-z]*n")
+_NUMBERS: Final = re.compile(r"[^\[$`(]*")
+_FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[bcdeEfFgGiosuxX])*")
+_COMPUTED: Final = re.compile(r"%[^%bcs]*[deEfFgGiouxX]")
 
 
 def unclear_builtin(words: Sequence[Word]) -> str | None:
@@ -73,10 +76,11 @@ def _is_literal_bracket(arguments: Sequence[str]) -> bool:
 
 
 def _is_literal_print(arguments: Sequence[str]) -> bool:
-    """Whether it only prints: `-v` and `%n` assign, and other shells compute numbers."""
-    plain = all(_PRINTED.fullmatch(word) for word in arguments)
-    given = arguments[0] if arguments else "-"
-    return plain and not given.startswith("-") and not _PRINTS_INTO.search(given)
+    """Whether it only prints: `-v` and `%n` assign, and some shells compute numbers."""
+    if not arguments or arguments[0].startswith("-") or not _FORMAT.fullmatch(arguments[0]):
+        return False
+    computes = _COMPUTED.search(arguments[0].replace("%%", ""))
+    return computes is None or all(_NUMBERS.fullmatch(word) for word in arguments[1:])
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {

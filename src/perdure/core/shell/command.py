@@ -2,9 +2,8 @@
 
 Every simple command counts wherever it appears, and so does each variable assignment and each file
 written to, because any of them can change what the others do. Programs that run other programs are
-expanded (core.shell.wrapper). core.shell.approval_pattern has the patterns that "always" saves.
-The caller passes in the parser. This is a convenience for people, not a sandbox: an allowed program
-may do anything.
+expanded (core.shell.wrapper), and core.shell.suspicion lists what others may run. The caller passes
+in the parser. This is a convenience for people, not a sandbox: an allowed program may do anything.
 
 Invariant: a review is clear only if every word is literal and every argument was looked into. Parts
 that cannot be determined make it unclear; none is left out silently.
@@ -19,13 +18,13 @@ from msgspec import field
 
 from perdure.core.files.paths import is_within
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
-from perdure.core.shell import approval_pattern, builtin, program_code, wrapper
+from perdure.core.shell import approval_pattern, builtin, program_code, suspicion, wrapper
 from perdure.core.shell.word import Word, render_words
 from perdure.schema.value import State, Value
 
 _DIRECTORY_CHANGES: Final = frozenset({"cd", "pushd"})
 _HARMLESS_TARGETS: Final = frozenset(
-    {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero"}
+    {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"}
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9_./][\w@%+:,./-]*|\[|:", re.ASCII)
 _SETTING: Final = re.compile(r"([A-Za-z_]\w*)=[\w@%+:,./-]*", re.ASCII)
@@ -36,6 +35,7 @@ _VARIABLES_TEXT: Final = """
 """
 _VARIABLES: Final = frozenset(_VARIABLES_TEXT.split())
 """Variables that name no program, no file and no code."""
+_COMPUTED: Final = re.compile(r"^\+|[\[$`(]")
 _DESCRIPTOR: Final = re.compile(r"[0-9]*-?")
 
 
@@ -74,7 +74,9 @@ class Part(Value, kw_only=True):
     pattern: str | None = None
     """The pattern that "always" saves; None if it cannot be saved."""
     spellings: tuple[str, ...] = ()
-    """Other forms by which a rule may deny it."""
+    """Other forms of it, by which a rule may deny it or ask."""
+    suspected: tuple[str, ...] = ()
+    """Commands that it may run, by which a rule may ask."""
     outside: bool = False
     """Whether it accesses a path outside the Location."""
 
@@ -150,7 +152,7 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
         if why is not None:
             found.doubt(why)
     if wrapped.counts:
-        found.add(_part(words, denials=wrapped.denials))
+        found.add(_part(words))
     for setting in wrapped.settings:
         _setting(found, setting)
     for inner in wrapped.commands:
@@ -176,25 +178,23 @@ def _setting(found: _Found, source: str) -> None:
     found.add(Part(text=source, pattern=approval_pattern.exact_pattern(source)))
 
 
-def _part(
-    words: Sequence[Word],
-    *,
-    outside: bool = False,
-    denials: Sequence[Sequence[Word]] = (),
-) -> Part:
+def _part(words: Sequence[Word], *, outside: bool = False) -> Part:
     text = render_words(words)
     source = " ".join(word.source for word in words)
-    name = words[0].literal or ""
-    short = f"{posixpath.basename(name)}{text.removeprefix(name)}" if "/" in name else text
-    forms = (source, short, *map(render_words, denials))
-    spellings = tuple({form: None for form in forms if form != text})
+    forms = (source, *suspicion.other_names(words))
     return Part(
-        text=text, pattern=approval_pattern.pattern_for(words), spellings=spellings, outside=outside
+        text=text,
+        pattern=approval_pattern.pattern_for(words),
+        spellings=tuple({form: None for form in forms if form != text}),
+        suspected=suspicion.suspected_commands(words),
+        outside=outside,
     )
 
 
 def _directory_change(found: _Found, words: Sequence[Word]) -> None:
     """Changing within the Location is no part; leaving it or an unknown target is."""
+    if any(_COMPUTED.search(word.literal or "") for word in words):
+        found.doubt(f"what {words[0].literal} makes of these words is not looked into")
     if len(words) == 2 and _is_inside(words[1].literal, found.place):
         return
     found.add(_part(words, outside=True))

@@ -5,6 +5,7 @@ run a program, or be one of a later version: with it a command is not harmless. 
 operands than listed, because a further operand of some programs is a file to write.
 
 Invariant: options count by their full names. A program takes an abbreviation; this table does not.
+Where the table and a program differ about the words of an option, the command is not harmless.
 """
 
 import re
@@ -95,7 +96,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "git worktree list": "-vz --porcelain --verbose",
     "grep": _GREP,
     "head": "-qvz -c= -n= # --bytes= --lines= --quiet --silent --verbose --zero-terminated",
-    "hostname": "-Ifis <0",
+    "hostname": "-Is <0",
     "id": "-GZagnruz --group --groups --name --real --user --zero",
     "jq": "-CMRSacejnrs --ascii-output --color-output --compact-output --exit-status --indent="
     " --join-output --monochrome-output --null-input --raw-input --raw-output --slurp --sort-keys"
@@ -111,7 +112,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "paste": "-sz -d= --delimiters= --serial --zero-terminated",
     "printenv": "-0 --null",
     "ps": "-AFHLMNTadefjlmwy -C= -U= -o= -p= -t= -u= --forest --format= --no-headers --pid= --ppid="
-    " --sort=",
+    " --sort= <0",
     "pwd": "-LP --logical --physical",
     "readlink": "-efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing"
     " --no-newline --zero",
@@ -139,7 +140,6 @@ HARMLESS: Final[Mapping[str, str]] = {
     " --merge --month-sort --numeric-sort --random-sort --reverse --stable --unique --version-sort"
     " --zero-terminated",
     "stat": "-Lft -c= --dereference --file-system --format= --printf= --terse",
-    "strings": "-afo -e= -n= -t= --all --bytes= --encoding= --print-file-name --radix=",
     "tac": "-br -s= --before --regex --separator=",
     "tail": "-Ffqvz -c= -n= -s= # --bytes= --follow=? --lines= --pid= --quiet --retry --silent"
     " --sleep-interval= --verbose --zero-terminated",
@@ -215,8 +215,10 @@ def _is_harmless(options: _Options, arguments: Sequence[str]) -> bool:
         if word == "--":
             operands += len(arguments) - at - 1
             break
-        taken = _taken(options, word)
-        if taken is None:
+        # A program that takes operands in a fixed place takes none for an option after the first.
+        taken = None if operands and options.operands_max is not None else _taken(options, word)
+        # A value that looks like an option is one to a program for which the value is optional.
+        if taken is None or "".join(arguments[at + 1 : at + taken]).startswith("-"):
             return False
         operands += taken == 0
         at += max(taken, 1)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from perdure.core.shell.program_code import is_script
 from perdure.core.shell.word import Word
 from perdure.schema.value import Value
 
@@ -24,8 +25,6 @@ class Unwrapped(Value, kw_only=True):
     scripts: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     """Variables that it sets for the inner command."""
-    denials: tuple[tuple[Word, ...], ...] = ()
-    """What it may run, by which a rule can deny it. Where that begins is not known."""
     unclear: str | None = None
 
 
@@ -93,26 +92,22 @@ _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _SHELL_FLAGS: Final = re.compile(r"-[elux]+")
 _SHELL_CODE: Final = re.compile(r"-[elux]*c[elux]*")
 _OTHER_WRAPPERS: Final = """
-    bwrap catchsegv choom chroot chronic chrt cpulimit daemonize dbus-run-session direnv entr
-    faketime fakeroot firejail flock hyperfine ifne ip linux32 linux64 ltrace nsenter numactl
-    parallel perf pkexec prlimit proot proxychains rr run-parts runuser script setarch setpriv
-    start-stop-daemon strace su systemd-run taskset torsocks toybox unbuffer unshare valgrind watch
-    xvfb-run
+    aa-exec abduco arch autossh bwrap byobu caffeinate capsh catchsegv cgexec choom chpst chroot
+    chronic chrt concurrently coreutils cpulimit cross-env daemon daemonize dbus-launch
+    dbus-run-session direnv dotenv dumb-init entr env-cmd envdir faketime fakeroot firejail flock
+    gosu hyperfine ifne ip linux32 linux64 lockfile ltrace minijail0 mosh nodemon nq nsenter nsjail
+    numactl onchange parallel perf pkexec prlimit proot proxychains proxychains4 pueue reflex rr
+    run-parts runcon runuser schroot script setarch setlock setpriv setuidgid softlimit ssh-agent
+    sshpass start-stop-daemon strace su su-exec systemd-cat systemd-inhibit systemd-run taskset tini
+    torify torsocks toybox tsocks tsp unbuffer unshare valgrind watch watchexec watchman x86_64
+    xinit xvfb-run zellij
 """
 _NOT_ANALYSED: Final = frozenset(_OTHER_WRAPPERS.split())
 """Other programs that run programs; they are not analysed."""
-_LAUNCHERS_TEXT: Final = """
-    bun x, bundle exec, bunx, conda run, deno run, deno task, docker compose exec,
-    docker compose run, docker exec, docker run, flatpak run, hatch run, kubectl exec, kubectl run,
-    mise exec, mise x, nix run, nix shell, npm exec, npm x, npx, pdm run, pipenv run, pixi run,
-    pnpm dlx, pnpm exec, pnpx, podman exec, podman run, poetry run, rsh, ssh, uv run, uv tool run,
-    uvx, vagrant ssh, yarn dlx, yarn exec
-"""
-_LAUNCHERS: Final = frozenset(" ".join(name.split()) for name in _LAUNCHERS_TEXT.split(","))
-"""Programs that run another one elsewhere, or in an environment of its own."""
-_LAUNCHER_WORDS_MAX: Final = 3
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_ALL_NAMES: Final = _SHELLS | _NOT_ANALYSED | _WRAPPERS.keys() | {"find"}
+"""Where names of files do not differ in case, each starts the same program in capitals."""
 
 
 def unwrap(words: Sequence[Word]) -> Unwrapped:
@@ -120,6 +115,8 @@ def unwrap(words: Sequence[Word]) -> Unwrapped:
     path = words[0].literal or ""
     name = posixpath.basename(path)
     by_name = name == path
+    if name != name.lower() and name.lower() in _ALL_NAMES:
+        return Unwrapped(unclear=f"{name} may be another name of {name.lower()}")
     if name in _SHELLS:
         return _shell(words, by_name=by_name)
     if name == "eval":
@@ -132,15 +129,7 @@ def unwrap(words: Sequence[Word]) -> Unwrapped:
         return Unwrapped(unclear=f"what {name} runs is not looked into")
     if name in _WRAPPERS:
         return _wrapped(words, _WRAPPERS[name], by_name=by_name)
-    return Unwrapped(denials=_launched(name, words))
-
-
-def _launched(name: str, words: Sequence[Word]) -> tuple[tuple[Word, ...], ...]:
-    verbs = [name, *(word.literal or "" for word in words[1:_LAUNCHER_WORDS_MAX])]
-    for length in range(1, len(verbs) + 1):
-        if " ".join(verbs[:length]) in _LAUNCHERS:
-            return tuple(tuple(words[at:]) for at in range(length, len(words)))
-    return ()
+    return Unwrapped()
 
 
 def _shell(words: Sequence[Word], *, by_name: bool) -> Unwrapped:
@@ -155,8 +144,8 @@ def _shell(words: Sequence[Word], *, by_name: bool) -> Unwrapped:
             known = given and not (given[0].literal or "").startswith(("-", "+"))
             looked = _code(given, unclear) if known else Unwrapped(unclear=unclear)
             return Unwrapped(counts=not by_name, scripts=looked.scripts, unclear=looked.unclear)
-        if not option.startswith(("-", "+", "/dev/", "/proc/")):
-            return Unwrapped()
+        if not option.startswith(("-", "+")):
+            return Unwrapped() if is_script(option) else Unwrapped(unclear=unclear)
         if not _SHELL_FLAGS.fullmatch(option):
             break
     return Unwrapped(unclear=unclear)

@@ -10,7 +10,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from perdure.core.approval.rules import ResourceParts
+from perdure.core.approval.rules import ResourcePart, ResourceParts
 from perdure.core.shell import approval_pattern
 from perdure.core.shell import command as shell_command
 from perdure.core.shell.command import CommandDirectory, Part, Review
@@ -37,6 +37,20 @@ def permission_ask(
     return replace(ask, refine=partial(_refine, ask, shell, location))
 
 
+def resource_parts(review: Review) -> ResourceParts:
+    """The parts of a command as rules see them."""
+    parts = tuple(
+        ResourcePart(
+            text=part.text,
+            pattern=part.pattern,
+            spellings=part.spellings,
+            suspected=part.suspected,
+        )
+        for part in review.parts
+    )
+    return ResourceParts(parts=parts, complete=review.unclear is None)
+
+
 def _refine(ask: PermissionAsk, shell: str, location: CommandDirectory) -> PermissionAsk:
     command = ask.resources[0]
     parse = partial(parser.parse_script, shell)
@@ -45,12 +59,7 @@ def _refine(ask: PermissionAsk, shell: str, location: CommandDirectory) -> Permi
     understood = review.unclear is None and review.parts
     return replace(
         ask,
-        parts=ResourceParts(
-            texts=tuple(part.text for part in review.parts) or (command,),
-            patterns=tuple(part.pattern for part in review.parts),
-            spellings=tuple(form for part in review.parts for form in part.spellings),
-            complete=review.unclear is None,
-        ),
+        parts=resource_parts(review),
         save=patterns if understood else ask.save,
         metadata=_metadata(review, location),
     )

@@ -7,157 +7,117 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-HOSTILE: Final = (
-    "echo a =~\ncanary x",
-    "echo \\ #; canary x",
-    "echo a\\\n#; canary x",
-    "cat <<E\n$(canary x)$x\nE\n",
-    "cat <<E\n`canary x`\nE\n",
-    "[[ $'a[\\x24(canary x)]' -eq 0 ]]",
-    "echo $'\\x24(canary x)'; echo ${_@P}",
-    "echo ${x=$'a[\\x24(canary x)]'} $((x))",
-    "test -v 'a[$(canary x)]'",
-    "[ -v 'a[$(canary x)]' ]",
-    "[[ -v 'a[$(canary x)]' ]]",
-    "printf -v 'a[$(canary x)]' y",
-    "printf %n 'a[$(canary x)]'",
-    "read 'a[$(canary x)]' <<< y",
-    "declare 'a[$(canary x)]=y'",
-    "let 'a[$(canary x)]'",
-    "unset 'a[$(canary x)]'",
-    "hash -p canary a; a x",
-    "x='a[$(canary x)]'; echo ${y:x}",
-    "x='a[$(canary x)]'; echo $((x))",
-    "x='y[$(canary x)]'; echo ${!x}",
-    "echo {can,}ary; {canary,x}",
-    "alias a=canary\na x",
-    "trap 'canary x' EXIT",
-    "eval 'can''ary x'",
-    "a() { canary x; }; a",
-    "coproc canary x",
-    "echo <(canary x)",
-    "PS4='$(canary x)'; set -x; a",
-    "BASH_ENV='$(canary x)' bash -c a",
-    "can\\\nary x",
-    "a |& canary x",
-    "a &> f",
-    "time A=1 canary x",
-    "time -p -- canary x",
-    "command -p canary x",
-    "! canary x",
-    "if canary x; then a; fi",
-    "for x in canary; do $x; done",
-    "case a in a) canary x;; esac",
-    "bash -c 'canary x' a",
-    "env -S 'canary x'",
-    "env A=1 canary x",
-    "PATH=.:$PATH canary x",
-    "a > f > x; a >> 'g h'",
-    "a 1>f 2>&1 <f",
-    "echo '\\'; canary x; echo '",
-    'echo "\\\\"; canary x; "y"',
-    "a # '\ncanary x #'",
-    "a \\\n  # x\ncanary x",
-    "{ canary x; }",
-    "(canary x)",
-    "a $(canary x)",
-    "a `canary x`",
-    "'canary' x",
-    "c\\anary \\x",
-    "set -- canary x; $@",
-    "exec canary x",
-    "nohup nice -n 5 timeout 5 canary x",
-)
-WORDS: Final = (
+from tests.contract.tools.shell.hostile_commands import CODE, HOSTILE
+
+_WORDS_TEXT: Final = """
+    x a b -n -e -- - --x=1 x=1 é # $x `b` $(b) * ~ ! canary \\ ' " ; && | [ ] {} {a,b} = a=~ %s =a
+    a~ x:~ ${x} $((1)) a^b %1 +x @ , . ./x a;b a&b 1 0x1 -ro $'\\x63anary' $"a" <(b) a[1] %n -v -c
+    -S 2> > <
+"""
+WORDS: Final = (*_WORDS_TEXT.split(), "y z", "\n", "", "a\nb", " ", "\t", "a #b", CODE)
+_PROGRAMS_TEXT: Final = """
+    a b canary ./canary echo printf test true : command exec time env nice nohup builtin setsid
+    sh bash false [ kill type pwd wait umask exit
+"""
+PROGRAMS: Final = (
+    *_PROGRAMS_TEXT.split(),
+    *("timeout 5", "CI=1", "DEBUG=x a", "TERM= b", "command echo", "set -e\n", "cd .", "exec -a x"),
     *(
-        "x",
-        "y z",
-        "a",
-        "b",
-        "-n",
-        "-e",
-        "--x=1",
-        "x=1",
-        "é",
-        "#",
-        "$x",
-        "`b`",
-        "$(b)",
-        "*",
-        "~",
-        "!",
+        "env CI=1",
+        "env -i",
+        "env -u x",
+        "nice -n 5",
+        "stdbuf -o L",
+        "command -p",
+        "time -p",
+        "env --",
     ),
-    *(
-        "canary",
-        "\\",
-        "'",
-        '"',
-        ";",
-        "&&",
-        "|",
-        "[",
-        "]",
-        "{}",
-        "{a,b}",
-        "=",
-        "a=~",
-        "%s",
-        "\n",
-        "=a",
-    ),
+    *("set -euo pipefail;", "printf %s", "test -f", "bash -e", "sudo", "busybox", "nice --"),
 )
-NAMES: Final = (
-    *("a", "b", "canary", "echo", "printf", "test", "true", ":", "command", "exec", "time", "env"),
-    *(
-        "nice",
-        "timeout 5",
-        "nohup",
-        "CI=1",
-        "DEBUG=x a",
-        "builtin",
-        "command echo",
-        "set -e\n",
-        "cd .",
-    ),
-)
+_JOINTS_TEXT: Final = "; && || | & |& ;; ;& &&& ||| !"
 JOINTS: Final = (
-    " ; ",
-    ";",
-    " && ",
-    " || ",
-    " | ",
-    "|",
-    " & ",
-    "\n",
-    " \\\n&& ",
-    "\n\n",
-    " # x\n",
-    "&&",
+    *(f" {joint} " for joint in _JOINTS_TEXT.split()),
+    *(
+        " ; ",
+        ";",
+        " && ",
+        " || ",
+        " | ",
+        "|",
+        " & ",
+        "&",
+        "&&",
+        "\n",
+        "\n\n",
+        " ;\n",
+        " |\n",
+        " &&\n",
+    ),
+    *(" \\\n&& ", " # x\n", " && # x\n", "; # it's\n", "\r\n", " \\\n", "\\\n", "&\n"),
 )
-FILES: Final = ("> f", ">> g", "2>&1", "< f", ">f", "2> 'g h'", ">|f", ">&2", "> /dev/null", "1>f")
+_FILES_TEXT: Final = """
+    >f >>g 2>&1 <f >|f >&2 1>f 2>f <&- 3>&1 >&f &>f <>f >'g' >"f" 2>>g 9>f 10>f {x}>f >$x >f>g >&-
+"""
+FILES: Final = (
+    *_FILES_TEXT.split(),
+    "> f",
+    ">> g",
+    "< f",
+    "2> 'g h'",
+    "> /dev/null",
+    "> \\\nf",
+    "<<E\na\nE\n",
+)
+_PIECES_TEXT: Final = """
+    canary can ary b f x= $x |& $( ) ( ` ' " \\ } $' $" # <<< <( >( >| <> &> -c -- (( )) $(( ]] [ ]
+    * ? ~ @ = / ${x:- ${ $ ${x# {a,b} ;; ;& ;;& && || ! % + ^ , 2>&1 a[ ]= ${! @P} :0: -v %n --
+    - =~ 0 1
+"""
 PIECES: Final = (
-    *("canary x", "canary", "can", "ary", "a ", "b", "f", "x=", "$x", "\\\n", "\n", " ", " ", "\t"),
-    *("; ", " | ", " && ", " & ", "|&", "$(", ")", "(", "`", "'", '"', "\\", "{ ", "}", "$'", "#"),
+    *_PIECES_TEXT.split(),
+    *(
+        "canary x",
+        "a ",
+        "\\\n",
+        "\n",
+        " ",
+        "\t",
+        "; ",
+        " | ",
+        " && ",
+        " & ",
+        "{ ",
+        "> f ",
+        "\r",
+        "\x00",
+    ),
     *(
         "<<E\n",
         "\nE\n",
         "<<-E\n\t",
         "<<'E'\n",
-        "<<<",
-        "<(",
-        ">(",
-        "> f ",
-        "2>&1 ",
-        ">|",
-        "<>",
-        "&>",
+        "[[ ",
+        "bash -c '",
+        "sh -c ",
+        "eval ",
+        "trap '",
+        " EXIT",
     ),
-    *("bash -c '", "sh -c ", "-c ", "-- ", "eval ", "trap '", " EXIT", "env ", "command ", "exec "),
-    *("time ", "! ", "coproc ", "if a; then ", "; fi", "for x in a; do ", "; done", "while a; do "),
-    *("break; done", "case a in a) ", ";; esac", "f() ", "function g ", "((", "))", "$((", "[[ "),
-    *("]] ", "[", "]", "*", "?", "~", "@", "=", "/", "${x:-", "${", "$", "${x#", "{a,b}", "\r"),
+    *(
+        "env ",
+        "command ",
+        "exec ",
+        "time ",
+        "! ",
+        "coproc ",
+        "if a; then ",
+        "; fi",
+        "for x in a; do ",
+    ),
+    *("; done", "while a; do ", "break; done", "case a in a) ", ";; esac", "f() ", "function g "),
+    *("\u00a0", "\u2003", "\ufeff", "\v", "\f", "\x01", "\x7f", "\x1c", "é", "\u00e9\\"),
 )
-LETTERS: Final = " \t\n\\'\"`$;&|<>(){}[]#=~!*?-ax1E"
+LETTERS: Final = " \t\n\r\\'\"`$;&|<>(){}[]#=~!*?-^%+,@:ax1E\u00a0"
 
 
 class DrawnCommands:
@@ -167,8 +127,8 @@ class DrawnCommands:
         self._chance = random.Random(seed)
 
     def next(self) -> str:
-        drawn = self._chance.choices(self._KINDS, weights=(6, 2, 3))[0](self)
-        changes = self._chance.choices((0, 1, 2, 3), weights=(4, 3, 2, 1))[0]
+        drawn = self._chance.choices(self._KINDS, weights=(9, 2, 3))[0](self)
+        changes = self._chance.choices((0, 1, 2, 3), weights=(6, 3, 2, 1))[0]
         for _ in range(changes):
             drawn = self._changed(drawn)
         return drawn
@@ -181,7 +141,9 @@ class DrawnCommands:
         return text
 
     def _command(self) -> str:
-        words = [self._chance.choice(NAMES)]
+        words = [self._chance.choice(PROGRAMS)]
+        if self._chance.random() < 0.3:
+            words.append(self._chance.choice(PROGRAMS))
         words += [self._quoted() for _ in range(self._chance.randint(0, 3))]
         if self._chance.random() < 0.3:
             words.insert(self._chance.randint(0, len(words)), self._chance.choice(FILES))
@@ -192,7 +154,10 @@ class DrawnCommands:
 
     def _quoted(self) -> str:
         word = self._chance.choice(WORDS)
-        quote = self._chance.choice((single, single, double, escape, str))
+        quote = self._chance.choice((single, single, single, double, double, escape, ansi, str))
+        if len(word) > 1 and self._chance.random() < 0.2:
+            at = self._chance.randint(1, len(word) - 1)
+            return quote(word[:at]) + self._chance.choice((single, double, escape))(word[at:])
         return quote(word)
 
     def _pieces(self) -> str:
@@ -204,7 +169,7 @@ class DrawnCommands:
     def _changed(self, text: str) -> str:
         at = self._chance.randint(0, len(text))
         other = self._chance.randint(at, min(len(text), at + 6))
-        match self._chance.randrange(5):
+        match self._chance.randrange(6):
             case 0:
                 return text[:at] + text[other:]
             case 1:
@@ -213,6 +178,9 @@ class DrawnCommands:
                 return text[:at] + self._chance.choice(PIECES) + text[at:]
             case 3:
                 return text[:other] + text[at:]
+            case 4:
+                quote = self._chance.choice((single, double, escape, ansi))
+                return text[:at] + quote(text[at:other]) + text[other:]
             case _:
                 joint = self._chance.choice(JOINTS)
                 return text + joint + self._chance.choice(HOSTILE)
@@ -231,3 +199,7 @@ def double(word: str) -> str:
 
 def escape(word: str) -> str:
     return "".join(char if char.isalnum() or char == "\n" else f"\\{char}" for char in word)
+
+
+def ansi(word: str) -> str:
+    return "$'" + "".join(f"\\x{ord(char) & 0xFF:02x}" for char in word) + "'"

@@ -1,8 +1,8 @@
 """Runs many commands in one real shell, and says which programs they started and files they wrote.
 
 A command finds nothing but programs that note their words, and a few real ones that start others.
-Each runs in a subshell with an empty directory of its own. One shell runs a whole batch, because
-starting shells would take most of the time.
+Each runs in a subshell with a directory of its own, in which there is only a program. One shell
+runs a whole batch, because starting shells would take most of the time.
 """
 
 import os
@@ -15,7 +15,9 @@ from typing import Final
 from perdure.core.shell.word import Word, render_words
 
 NOTED: Final = ("a", "b", "canary", "x", "y", "can", "f")
-REAL: Final = ("bash", "env", "nice", "nohup", "sh", "timeout")
+NEAR: Final = "canary"
+"""The program that is also in the directory of each command."""
+REAL: Final = ("bash", "env", "nice", "nohup", "setsid", "sh", "stdbuf", "timeout", "xargs", "find")
 END: Final = "\x1e"
 BATCH_SECONDS_MAX: Final = 120
 
@@ -34,13 +36,10 @@ class ShellStage:
         self._log = root / "log"
         self._directories = root / "directories"
         self._programs = root / "programs"
-        self._programs.mkdir()
+        self._programs.mkdir(parents=True)
+        self._note = f'#!/bin/sh\nprintf "%s\\0" "$PWD" "$0" "$@" "{END}" >> {self._log}\n'
         for name in NOTED:
-            program = self._programs / name
-            program.write_text(
-                f'#!/bin/sh\nprintf "%s\\0" "$N" "${{0##*/}}" "$@" "{END}" >> {self._log}\n'
-            )
-            program.chmod(0o755)
+            self._make_program(self._programs / name)
         for name in REAL:
             if real := shutil.which(name):
                 (self._programs / name).symlink_to(real)
@@ -50,10 +49,11 @@ class ShellStage:
         """What each of the commands did; the shell must get to the end of the batch."""
         self._log.write_bytes(b"")
         self._directories.mkdir()
-        inner = f'cd "{self._directories}/$1"; export N="$1"; ulimit -t 2; eval "$2"'
+        inner = f'cd "{self._directories}/$1"; ulimit -t 2; eval "$2"'
         lines = ["exec 8>&1", f"run() {{ ( {inner} ) < /dev/null > /dev/null 2>&1; }}"]
         for number, command in enumerate(commands):
             (self._directories / str(number)).mkdir()
+            self._make_program(self._directories / str(number) / NEAR)
             quoted = command.replace("'", "'\\''")
             lines.append(f"run {number} '{quoted}'")
         script = self._log.with_name("script")
@@ -74,15 +74,27 @@ class ShellStage:
         shutil.rmtree(self._directories)
         return done
 
+    def _make_program(self, path: Path) -> None:
+        path.write_text(self._note)
+        path.chmod(0o755)
+
     def _collect_programs(self, done: list[Done]) -> None:
         records = self._log.read_text(errors="replace").split(f"\0{END}\0")[:-1]
         for record in records:
-            number, *words = record.split("\0")
-            done[int(number)].programs.add(render_words([Word(word, word) for word in words]))
+            directory, program, *arguments = record.split("\0")
+            number = Path(directory).relative_to(self._directories).parts[0]
+            # `exec` of bash makes an absolute path of the program's.
+            near = program.replace(f"{self._directories}/{number}/", "./", 1)
+            name = near.removeprefix(f"{self._programs}/")
+            words = [Word(word, word) for word in (name, *arguments)]
+            done[int(number)].programs.add(render_words(words))
 
     def _collect_files(self, done: list[Done]) -> None:
         for number, command in enumerate(done):
             root = self._directories / str(number)
             for directory, _, names in os.walk(root):
                 paths = (os.path.relpath(Path(directory, name), root) for name in names)
-                command.files.update(paths)
+                command.files.update(path for path in paths if self._is_written(root, path))
+
+    def _is_written(self, root: Path, path: str) -> bool:
+        return path != NEAR or (root / path).read_text(errors="replace") != self._note

@@ -1,7 +1,8 @@
 """The reading of commands against real shells: none does more than its reading says.
 
 Drawn commands that the review calls clear are given to bash and dash. Each program that is started,
-with its exact words, and each file that is written must be a part that the review has shown.
+with its exact words, and each file that is written must be a part that the review has shown. A
+program that a rule denies must not run in any of those that the rules allow.
 """
 
 import os
@@ -17,9 +18,13 @@ from typing import Final
 
 import pytest
 
+from perdure.core.approval import rules as permission
 from perdure.core.shell.command import CommandDirectory, Review, review
+from perdure.schema.approval.permission import Rule
+from perdure.tools.builtin.bash_approval import resource_parts
 from perdure.tools.shell.parser import parse_script
-from tests.contract.tools.shell.drawn_commands import HOSTILE, DrawnCommands
+from tests.contract.tools.shell.drawn_commands import DrawnCommands
+from tests.contract.tools.shell.hostile_commands import HOSTILE
 from tests.contract.tools.shell.shell_stage import Done, ShellStage
 from tests.figures import Figure
 from tests.skipping import cannot_run
@@ -27,20 +32,33 @@ from tests.skipping import cannot_run
 SEED: Final = int(os.environ.get("PERDURE_SEED", "0"))
 TEXTS: Final = int(os.environ.get("PERDURE_TEXTS", "20000"))
 BATCH: Final = 500
+SHELLS: Final = ("bash", "dash")
 PLACE: Final = CommandDirectory(root="/project", directory="/project")
 ELSEWHERE: Final = re.compile(r"(?<![\w.])/(?!dev/null\b)|\.\.|~")
 """Paths that lead out of the directory in which a command runs."""
+SCRIPT: Final = re.compile(r"(?:bash|sh) (?:-[elux]+ )*")
+ALL_BUT_CANARY: Final = (Rule("bash", "*", "allow"), Rule("bash", "canary *", "deny"))
 
 
 def read(text: str) -> Review:
     return review(text, parse=partial(parse_script, "bash"), place=PLACE)
 
 
+def is_allowed(text: str, found: Review) -> bool:
+    """Whether it runs unasked where everything is allowed except `canary`."""
+    parts = resource_parts(found)
+    decision = permission.decide(ALL_BUT_CANARY, (), action="bash", resources=(text,), parts=parts)
+    return decision.effect == "allow"
+
+
 def excess(found: Review, done: Done) -> list[str]:
     """What was done and not shown."""
     shown = {part.text for part in found.parts}
+    # A shell looks for a script where it looks for programs, and runs what it finds.
+    scripts = {SCRIPT.sub("", text, count=1) for text in shown}
     files = {normpath(shlex.split(text[2:])[0]) for text in shown if text.startswith("> ")}
-    return sorted((done.programs - shown) | {f"> {file}" for file in done.files - files})
+    hidden = {f"> {file}" for file in done.files - files}
+    return sorted((done.programs - shown - scripts) | hidden)
 
 
 def clear_commands(seed: int) -> Iterator[tuple[str, Review]]:
@@ -56,47 +74,52 @@ def stage_for(root: Path, name: str) -> ShellStage:
     shell = shutil.which(name)
     if shell is None:
         cannot_run(f"{name} is not installed")
-    return ShellStage(root, shell)
+    return ShellStage(root / name, shell)
 
 
-@pytest.mark.parametrize("name", ["bash", "dash"])
-def test_no_command_hides_what_it_does_from_its_reading(
-    tmp_path: Path, name: str, figure: Figure
-) -> None:
-    stage = stage_for(tmp_path, name)
+def test_no_command_hides_what_it_does_from_its_reading(tmp_path: Path, figure: Figure) -> None:
+    stages = [stage_for(tmp_path, name) for name in SHELLS]
     hidden: dict[str, list[str]] = {}
-    clear = did = 0
+    clear = did = allowed = 0
     commands = clear_commands(SEED)
     while batch := list(islice(commands, BATCH)):
-        for (text, found), done in zip(batch, stage.run([text for text, _ in batch]), strict=True):
+        texts = [text for text, _ in batch]
+        for (text, found), *all_done in zip(
+            batch, *(stage.run(texts) for stage in stages), strict=True
+        ):
             clear += 1
-            did += bool(done.programs or done.files)
-            if more := excess(found, done):
-                hidden[text] = more
+            passes = is_allowed(text, found)
+            allowed += passes
+            for done in all_done:
+                did += bool(done.programs or done.files)
+                denied = [program for program in done.programs if "canary" in program.split()[0]]
+                if more := excess(found, done) or (denied if passes else []):
+                    hidden[text] = more
     assert hidden == {}
     # The search is worth something only if many commands are clear and do something.
     assert clear > TEXTS // 20
-    assert did > clear // 3
+    assert allowed > clear // 3
+    assert did > clear * len(SHELLS) // 3
     figure("drawn commands", TEXTS)
-    figure("drawn commands that were run", clear)
+    figure("drawn commands that were run", clear * len(SHELLS))
 
 
-@pytest.mark.parametrize("name", ["bash", "dash"])
+@pytest.mark.parametrize("name", SHELLS)
 def test_the_search_would_see_what_is_hidden(tmp_path: Path, name: str) -> None:
-    commands = ("eval 'can''ary'", "a > f", "a & canary x &", "nice env canary", "a; 'b' 'y z'")
+    commands = (
+        *("eval 'can''ary'", "a > f", "a & canary x &", "nice env canary", "a; 'b' 'y z'"),
+        *("./canary x", "cd .; env -i ./canary", ": > canary", "printf a >> canary"),
+    )
     found = [excess(Review(parts=()), done) for done in stage_for(tmp_path, name).run(commands)]
     assert found == [
-        ["canary"],
-        ["> f", "a"],
-        ["a", "canary x"],
-        ["canary"],
-        ["a", "b 'y z'"],
+        *(["canary"], ["> f", "a"], ["a", "canary x"], ["canary"], ["a", "b 'y z'"]),
+        *(["./canary x"], ["./canary"], ["> canary"], ["> canary"]),
     ]
 
 
 def test_most_hostile_examples_do_what_they_hide(tmp_path: Path) -> None:
     done = stage_for(tmp_path, "bash").run(HOSTILE)
     alive = [text for text, did in zip(HOSTILE, done, strict=True) if did.programs]
-    assert len(alive) > len(HOSTILE) * 0.8
+    assert len(alive) > len(HOSTILE) * 0.4
     unread = [text for text in alive if read(text).unclear is not None]
-    assert len(unread) > len(HOSTILE) * 0.6
+    assert len(unread) > len(alive) // 2

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import ResourceParts
+from perdure.core.approval.rules import ResourcePart, ResourceParts
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 
 RULES: Ruleset = (
@@ -107,14 +107,15 @@ def test_home_is_spelled_out_in_rules_about_paths_and_left_alone_in_commands() -
 
 def test_what_consists_of_its_parts_alone_is_allowed_with_them() -> None:
     rules = (Rule("bash", "ls *", "allow"),)
+    part = ResourcePart(text="ls a")
     whole = permission.decide(
-        rules, (), action="bash", resources=("x && ls a",), parts=ResourceParts(texts=("ls a",))
+        rules, (), action="bash", resources=("x && ls a",), parts=ResourceParts(parts=(part,))
     )
     more = permission.decide(
         rules,
         (),
         action="bash",
         resources=("x && ls a",),
-        parts=ResourceParts(texts=("ls a",), complete=False),
+        parts=ResourceParts(parts=(part,), complete=False),
     )
     assert (whole.effect, more.effect, more.resource) == ("allow", "ask", "x && ls a")

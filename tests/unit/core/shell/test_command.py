@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import ResourceParts
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
 from perdure.core.shell import approval_pattern
 from perdure.core.shell.command import CommandDirectory, Review, review
 from perdure.core.shell.word import Word
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
+from perdure.tools.builtin.bash_approval import resource_parts
 from perdure.tools.shell.parser import parse_script
 from tests.requirements import requirement
 
@@ -269,6 +269,15 @@ def test_what_stays_inside_is_not_asked_about(command: str) -> None:
         ("uniq -c x", "uniq *"),
         ("uniq x y", "uniq x y"),
         ("uniq -- x y", "uniq -- x y"),
+        ("uniq x -f1", "uniq x -f1"),
+        ("xxd -c16 x", "xxd *"),
+        ("xxd x -c16", "xxd x -c16"),
+        ("git diff -U --output=x", "git diff -U --output=x"),
+        ("git diff -U 5 x", "git diff *"),
+        ("sort -t -o x", "sort -t -o x"),
+        ("sort x -- -o y", "sort *"),
+        ("ps aux", "ps aux"),
+        ("ps -ef", "ps *"),
         ("xxd -r x", "xxd -r x"),
         ("rg -n x src", "rg *"),
         ("rg --pre=x y", "rg --pre=x y"),
@@ -316,14 +325,8 @@ def test_a_text_that_is_saved_word_for_word_matches_nothing_else() -> None:
 
 def decided(rules: Ruleset, command: str, *, approvals: Ruleset = ()) -> Effect:
     found = looked_at(command)
-    parts = ResourceParts(
-        texts=tuple(part.text for part in found.parts) or (command,),
-        patterns=tuple(part.pattern for part in found.parts),
-        spellings=tuple(form for part in found.parts for form in part.spellings),
-        complete=found.unclear is None,
-    )
     return permission.decide(
-        rules, approvals, action="bash", resources=(command,), parts=parts
+        rules, approvals, action="bash", resources=(command,), parts=resource_parts(found)
     ).effect
 
 

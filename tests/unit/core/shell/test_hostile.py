@@ -5,13 +5,13 @@ from functools import partial
 import pytest
 
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import ResourceParts
 from perdure.core.shell.command import CommandDirectory, review
 from perdure.core.shell.harmless_program import HARMLESS, harmless_name
 from perdure.core.shell.program_code import RUNNING_OPTIONS
 from perdure.schema.approval.permission import Effect, Rule
+from perdure.tools.builtin.bash_approval import resource_parts
 from perdure.tools.shell.parser import parse_script
-from tests.contract.tools.shell.drawn_commands import HOSTILE
+from tests.contract.tools.shell.hostile_commands import HOSTILE
 
 PLACE = CommandDirectory(root="/project", directory="/project")
 CODE = "$(touch x)"
@@ -65,6 +65,14 @@ PROGRAMS = (
         "sort --comp x",
     ),
     *("/lib64/ld-linux-x86-64.so.2 /bin/touch x", "toybox touch x", "su -c touch"),
+    *("sh //dev/stdin", "sh /./proc/self/fd/0", "bash ../../dev/stdin", "sh stdin", "bash fd/0"),
+    *("python3 ./../proc/self/fd/0", "node /dev//fd/3", "perl ../tty", "sh 0", "sh ''"),
+    *("BASH -c 'touch x'", "Env touch x", "Python3 -c x", "bash-5.2 -c x", "csh -c x", "mksh x"),
+    *("git unknown x", "git submodule foreach touch", "git merge -s x y", "git -C x unknown"),
+    *("less '+!touch x' y", "m4 x", "Rscript -e x", "node inspect x", "python -m asyncio"),
+    *("gcc @x", "gcc -Bx y", "gcc-12 -wrapper x y", "coreutils --coreutils-prog=touch x"),
+    *("printf %ln x", "printf '%5n' x", "printf '%s%hhn' y x", "printf '%*d' 1 2", "printf %Q x"),
+    *("r touch", "zpty x touch", "hist -s", "limit x", "private x"),
 )
 ECHO = (Rule("bash", "echo *", "allow"),)
 ALL_BUT_TOUCH = (Rule("bash", "*", "allow"), Rule("bash", "touch *", "deny"))
@@ -73,13 +81,9 @@ ALL_BUT_CANARY = (Rule("bash", "*", "allow"), Rule("bash", "canary *", "deny"))
 
 def effect(rules: tuple[Rule, ...], command: str) -> Effect:
     found = review(command, parse=partial(parse_script, "bash"), place=PLACE)
-    parts = ResourceParts(
-        texts=tuple(part.text for part in found.parts) or (command,),
-        patterns=tuple(part.pattern for part in found.parts),
-        spellings=tuple(form for part in found.parts for form in part.spellings),
-        complete=found.unclear is None,
-    )
-    return permission.decide(rules, (), action="bash", resources=(command,), parts=parts).effect
+    return permission.decide(
+        rules, (), action="bash", resources=(command,), parts=resource_parts(found)
+    ).effect
 
 
 @pytest.mark.parametrize("word", EXPANSIONS)
@@ -108,15 +112,50 @@ def test_no_hostile_example_is_allowed(command: str) -> None:
     "launcher", ["ssh h", "docker run i", "docker exec -it c", "npx", "uv run", "uv run --with x"]
 )
 def test_a_deny_holds_for_what_a_launcher_runs(launcher: str) -> None:
-    assert effect(ALL_BUT_TOUCH, f"{launcher} touch x") == "deny"
+    for program in ("touch x", "touch", "/usr/bin/touch x", "./touch x", "'touch x'", "'a;touch'"):
+        assert effect(ALL_BUT_TOUCH, f"{launcher} {program}") == "ask", program
+        assert effect(ALL_BUT_TOUCH, f"nice {launcher} {program}") == "ask", program
     assert effect(ALL_BUT_TOUCH, f"{launcher} ls") == "allow"
+    assert effect(ALL_BUT_TOUCH, f"{launcher} -v retouch 'x touch'") == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("touch x", "'touch' x", "\\touch x", 't""ouch x', "t'ou'ch x", "/usr/bin/touch x"),
+        *("./touch x", "../../bin/touch", "a/touch x", "TOUCH x", "/bin/Touch x", "./'touch' x"),
+        *("nice touch x", "env ./touch x", "exec touch x", "sudo -n /bin/touch x", "time touch"),
+        *("sh -c 'touch x'", "bash -ec '/bin/touch x; a'", "ls && touch x", "ls; ls | touch"),
+        *("busybox touch x", "command -p touch x", "CI=1 touch x", "touch > x", "> x touch y"),
+        *("nohup timeout 5 setsid stdbuf -oL touch x", "ls\ntouch x", "ls &\ttouch x"),
+    ],
+)
+def test_a_deny_holds_for_every_spelling_of_a_program(command: str) -> None:
+    assert effect(ALL_BUT_TOUCH, command) == "deny"
+    asked = (Rule("bash", "*", "allow"), Rule("bash", "touch *", "ask"))
+    assert effect(asked, command) == "ask"
+
+
+def test_options_before_a_verb_do_not_hide_the_verb() -> None:
+    rules = (
+        Rule("bash", "*", "allow"),
+        Rule("bash", "git push *", "deny"),
+        Rule("bash", "docker push *", "ask"),
+    )
+    assert effect(rules, "git -C x push origin") == "ask"
+    assert effect(rules, "git --no-pager -C x push") == "ask"
+    assert effect(rules, "docker --context x push y") == "ask"
+    assert effect(rules, "git -C x status") == "allow"
+    assert effect(rules, "git commit -m push") == "allow"
 
 
 @pytest.mark.parametrize("name", RUNNING_OPTIONS)
 def test_each_option_that_runs_something_is_found_in_every_spelling(name: str) -> None:
     for option in RUNNING_OPTIONS[name].split():
         spellings = [f"{option} touch", f"x {option} touch"]
-        if option.startswith("--"):
+        if option.endswith("="):
+            spellings = [f"{option[:-1]} touch", f"{option[:-1]}touch"]
+        elif option.startswith("--"):
             spellings += [f"{option}=touch", f"{option[:-1]}=touch"]
         elif len(option) == 2:
             spellings += [f"{option}touch", f"-v{option[1]} touch"]

@@ -1,0 +1,63 @@
+"""What a command may run besides what its words show, so that rules about that are not passed by.
+
+A program that is not known may run any of its arguments: `docker run x rm y`, `strange --with=rm`.
+Options before a verb hide the verb: `git -C x push`. A rule that denies one of these commands, or
+asks about it, makes the whole command ask. They allow nothing.
+
+Invariant: the number of commands grows no faster than the number of words.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from perdure.core.shell.harmless_program import harmless_name
+from perdure.core.shell.word import Word, render_words
+
+_WORDS_MAX: Final = 6
+"""As many words of a suspected command are compared with rules."""
+_ENDS: Final = re.compile(r"[;|&\n(){}`$]")
+_OPTIONS: Final = ("-", "+")
+_RUN_NO_ARGUMENT_TEXT: Final = "chgrp chmod chown cp curl git ln mkdir mv printf rm rmdir tee touch"
+_RUN_NO_ARGUMENT: Final = frozenset(_RUN_NO_ARGUMENT_TEXT.split())
+"""Programs that are not harmless and still run none of their arguments, except by options and
+verbs that core.shell.program_code knows."""
+
+
+def other_names(words: Sequence[Word]) -> Iterator[str]:
+    """The command with the other names of its program: without its path, and in small letters."""
+    name = words[0].literal or ""
+    rest = render_words(words).removeprefix(render_words(words[:1]))
+    short = posixpath.basename(name)
+    for other in (short, short.lower()):
+        if other != name:
+            yield f"{render_words((Word(other, other),))}{rest}"
+
+
+def suspected_commands(words: Sequence[Word]) -> tuple[str, ...]:
+    """The commands that these words may stand for or run."""
+    values = [word.literal for word in words if word.literal is not None]
+    if len(values) < len(words) or harmless_name(values) is not None:
+        return ()
+    name = posixpath.basename(values[0])
+    found: dict[str, None] = {}
+    if values[1:2] and values[1].startswith(_OPTIONS):
+        found.update((_render([name, *values[at:]]), None) for at in range(2, len(values)))
+    if name not in _RUN_NO_ARGUMENT:
+        for at in range(1, len(values)):
+            found.update((form, None) for form in _run_from(values[at:]))
+    return tuple(found)
+
+
+def _run_from(values: Sequence[str]) -> Iterator[str]:
+    """What a program may run that takes its first value for a program, or for the text of some."""
+    for text in (values[0], values[0].partition("=")[2]):
+        commands = [found for piece in _ENDS.split(text) if (found := piece.split())]
+        for name, *arguments in commands:
+            rest = arguments if arguments or len(commands) > 1 else values[1:]
+            yield _render([posixpath.basename(name).lower(), *rest])
+
+
+def _render(values: Sequence[str]) -> str:
+    return render_words([Word(value, value) for value in values[:_WORDS_MAX]])
