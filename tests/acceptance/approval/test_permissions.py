@@ -95,7 +95,7 @@ async def test_a_call_waits_until_it_is_allowed_once(
     assert assistant["content"][0]["state"]["status"] == "completed"
     source = {"type": "tool", "messageID": assistant["id"], "callID": "call_0"}
     assert (request["action"], request["resources"]) == ("bash", ["touch made"])
-    assert (request["save"], request["source"]) == (["touch *"], source)
+    assert (request["save"], request["source"]) == (["touch made"], source)
     assert await pending(api, session) == []
     provider.then(calls(bash("touch made")), text("done"))
     await waiting(api, session)

@@ -4,10 +4,9 @@ Plain ones make up for the fact that most random texts are refused before they c
 """
 
 import random
-from collections.abc import Callable
 from typing import Final
 
-from tests.contract.tools.shell.hostile_commands import CODE, HOSTILE
+from tests.contract.tools.shell.hostile_commands import CODE, GROUPS
 
 _WORDS_TEXT: Final = """
     x a b -n -e -- - --x=1 x=1 é # $x `b` $(b) * ~ ! canary \\ ' " ; && | [ ] {} {a,b} = a=~ %s =a
@@ -32,7 +31,17 @@ PROGRAMS: Final = (
         "time -p",
         "env --",
     ),
-    *("set -euo pipefail;", "printf %s", "test -f", "bash -e", "sudo", "busybox", "nice --"),
+    *(
+        "set -euo pipefail;",
+        "printf %s",
+        "test -f",
+        "bash -e",
+        "bash canary",
+        "sh ./canary",
+        "sudo",
+        "busybox",
+        "nice --",
+    ),
 )
 _JOINTS_TEXT: Final = "; && || | & |& ;; ;& &&& ||| !"
 JOINTS: Final = (
@@ -127,7 +136,8 @@ class DrawnCommands:
         self._chance = random.Random(seed)
 
     def next(self) -> str:
-        drawn = self._chance.choices(self._KINDS, weights=(9, 2, 3))[0](self)
+        kinds = (self._plain, self._pieces, self._hostile)
+        drawn = self._chance.choices(kinds, weights=(9, 2, 3))[0]()
         changes = self._chance.choices((0, 1, 2, 3), weights=(6, 3, 2, 1))[0]
         for _ in range(changes):
             drawn = self._changed(drawn)
@@ -164,7 +174,7 @@ class DrawnCommands:
         return "".join(self._chance.choices(PIECES, k=self._chance.randint(2, 9)))
 
     def _hostile(self) -> str:
-        return self._chance.choice(HOSTILE)
+        return self._chance.choice(self._chance.choice(GROUPS))
 
     def _changed(self, text: str) -> str:
         at = self._chance.randint(0, len(text))
@@ -183,9 +193,7 @@ class DrawnCommands:
                 return text[:at] + quote(text[at:other]) + text[other:]
             case _:
                 joint = self._chance.choice(JOINTS)
-                return text + joint + self._chance.choice(HOSTILE)
-
-    _KINDS: Final[tuple[Callable[["DrawnCommands"], str], ...]] = (_plain, _pieces, _hostile)
+                return text + joint + self._hostile()
 
 
 def single(word: str) -> str:

@@ -246,8 +246,11 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line]
 
 
-HOSTILE: Final = (
-    *_OTHERS,
-    *(line.encode().decode("unicode_escape").replace("{}", "canary") for line in _lines(_PLACES)),
-    *(line.replace("CODE", quoted) for line, quoted in product(_lines(_COMPUTED), _QUOTED)),
+GROUPS: Final = (
+    _OTHERS,
+    tuple(
+        line.encode().decode("unicode_escape").replace("{}", "canary") for line in _lines(_PLACES)
+    ),
+    tuple(line.replace("CODE", quoted) for line, quoted in product(_lines(_COMPUTED), _QUOTED)),
 )
+HOSTILE: Final = tuple(command for group in GROUPS for command in group)
