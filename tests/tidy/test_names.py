@@ -44,8 +44,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "operating system and shell": """
         bash clock code descriptor directory filesystem fs git harmless health input kind literal
-        log metrics parent piped post program repository scan search shell storage telemetry time
-        tree workspace wrapper
+        log metrics parent piped post program repository scan search shell storage suspicion
+        telemetry time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

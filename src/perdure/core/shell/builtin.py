@@ -51,7 +51,7 @@ _TESTS_TEXT: Final = """
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
 _TESTED: Final = re.compile(r"[^-\[$`(][^\[$`(]*|-\d+|-|")
 _NUMBERS: Final = re.compile(r"[^\[$`(]*")
-_FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[bcdeEfFgGiosuxX])*")
+_FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]{0,3}\d{0,3}(?:\.\d{1,3})?[bcdeEfFgGiosuxX])*")
 _COMPUTED: Final = re.compile(r"%[^%bcs]*[deEfFgGiouxX]")
 
 
