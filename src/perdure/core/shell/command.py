@@ -106,6 +106,8 @@ class _Found(State, kw_only=True):
     parse: Parse
     place: CommandDirectory
     parts: dict[str, Part] = field(default_factory=dict[str, Part])
+    named: set[str] = field(default_factory=set[str])
+    """Files that the commands so far may have written, by the last part of their names."""
     unclear: str | None = None
 
     def add(self, part: Part) -> None:
@@ -152,6 +154,7 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
         if why is not None:
             found.doubt(why)
     if wrapped.counts:
+        _check_run_file(found, words)
         found.add(_part(words))
     for setting in wrapped.settings:
         _setting(found, setting)
@@ -159,6 +162,14 @@ def _command(found: _Found, words: Sequence[Word], *, depth: int) -> None:
         _command(found, inner, depth=depth + 1)
     for code in wrapped.scripts:
         _script(found, code, depth=depth + 1)
+
+
+def _check_run_file(found: _Found, words: Sequence[Word]) -> None:
+    """A file that is run may not be one that the same text has written: its code is not known."""
+    run = posixpath.basename(program_code.run_file(words) or "")
+    if run in found.named:
+        found.doubt(f"what {run} does may have been written by the same command")
+    found.named |= suspicion.named_files(words)
 
 
 def _unclear_name(word: Word) -> str | None:
@@ -211,6 +222,7 @@ def _redirection(found: _Found, redirection: Redirection) -> None:
     if reads and inside:
         return
     text = f"{'<' if reads else '>'} {render_words((target,))}"
+    found.named.add(posixpath.basename(target.literal or ""))
     found.add(Part(text=text, pattern=approval_pattern.exact_pattern(text), outside=not inside))
 
 

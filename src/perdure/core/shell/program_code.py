@@ -192,6 +192,16 @@ def unclear_code(words: Sequence[Word]) -> str | None:
     return _unclear_options(program, arguments)
 
 
+def run_file(words: Sequence[Word]) -> str | None:
+    """The path of the file that a command runs: its own, or that of a script."""
+    name = words[0].literal or ""
+    program = posixpath.basename(name).lower().rstrip("0123456789.-")
+    if program in _SHELLS or program in _INTERPRETERS:
+        operands = (word.literal or "" for word in words[1:])
+        return next((word for word in operands if not word.startswith(("-", "+"))), None)
+    return name if "/" in name else None
+
+
 def is_script(path: str) -> bool:
     """Whether it names a file of its own, and not the input of the program that opens it."""
     normal = posixpath.normpath(path)

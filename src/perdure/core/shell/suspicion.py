@@ -14,10 +14,13 @@ from typing import Final
 
 from perdure.core.shell.harmless_program import harmless_name
 from perdure.core.shell.word import Word, render_words
+from perdure.core.shell.wrapper import WRAPPER_NAMES
 
 _WORDS_MAX: Final = 6
 """As many words of a suspected command are compared with rules."""
-_ENDS: Final = re.compile(r"[;|&\n(){}`$]")
+_ENDS: Final = re.compile(r"[;|&\n(){}`$'\"]")
+_ATTACHED: Final = re.compile(r"-[^-]")
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _OPTIONS: Final = ("-", "+")
 _RUN_NO_ARGUMENT_TEXT: Final = "chgrp chmod chown cp curl git ln mkdir mv printf rm rmdir tee touch"
 _RUN_NO_ARGUMENT: Final = frozenset(_RUN_NO_ARGUMENT_TEXT.split())
@@ -50,13 +53,33 @@ def suspected_commands(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def named_files(words: Sequence[Word]) -> frozenset[str]:
+    """The last parts of the names of all files that a command may write."""
+    values = [word.literal or "" for word in words]
+    if values[0] == "chmod" or harmless_name(values) is not None:
+        return frozenset()
+    texts = (text for word in values[1:] for text in (word, word.rpartition("=")[2]))
+    return frozenset(posixpath.basename(text) for text in texts if text)
+
+
 def _run_from(values: Sequence[str]) -> Iterator[str]:
     """What a program may run that takes its first value for a program, or for the text of some."""
-    for text in (values[0], values[0].partition("=")[2]):
-        commands = [found for piece in _ENDS.split(text) if (found := piece.split())]
-        for name, *arguments in commands:
-            rest = arguments if arguments or len(commands) > 1 else values[1:]
-            yield _render([posixpath.basename(name).lower(), *rest])
+    given = values[0]
+    attached = given[2:] if _ATTACHED.match(given) else ""
+    for text in (given, given.partition("=")[2], attached):
+        pieces = [words for piece in _ENDS.split(text) if (words := piece.split())]
+        for words in pieces:
+            rest = values[1:] if len(pieces) == len(words) == 1 else ()
+            for command in _started_by(words):
+                yield _render([posixpath.basename(command[0]).lower(), *command[1:], *rest])
+
+
+def _started_by(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """A command in a text, and what it starts if variables or a wrapper precede that."""
+    for at, word in enumerate(words):
+        yield words[at:]
+        if not _SETTING.match(word) and words[0] not in WRAPPER_NAMES:
+            return
 
 
 def _render(values: Sequence[str]) -> str:

@@ -106,8 +106,8 @@ _NOT_ANALYSED: Final = frozenset(_OTHER_WRAPPERS.split())
 """Other programs that run programs; they are not analysed."""
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
-_ALL_NAMES: Final = _SHELLS | _NOT_ANALYSED | _WRAPPERS.keys() | {"find"}
-"""Where names of files do not differ in case, each starts the same program in capitals."""
+WRAPPER_NAMES: Final = _SHELLS | _NOT_ANALYSED | _WRAPPERS.keys() | {"find"}
+"""Programs that may start others. Where names of files do not differ in case, capitals do too."""
 
 
 def unwrap(words: Sequence[Word]) -> Unwrapped:
@@ -115,7 +115,7 @@ def unwrap(words: Sequence[Word]) -> Unwrapped:
     path = words[0].literal or ""
     name = posixpath.basename(path)
     by_name = name == path
-    if name != name.lower() and name.lower() in _ALL_NAMES:
+    if name != name.lower() and name.lower() in WRAPPER_NAMES:
         return Unwrapped(unclear=f"{name} may be another name of {name.lower()}")
     if name in _SHELLS:
         return _shell(words, by_name=by_name)

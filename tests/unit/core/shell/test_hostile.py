@@ -74,6 +74,11 @@ PROGRAMS = (
     *("printf %ln x", "printf '%5n' x", "printf '%s%hhn' y x", "printf '%*d' 1 2", "printf %Q x"),
     *("r touch", "zpty x touch", "hist -s", "limit x", "private x"),
 )
+TEXTS = (
+    *("'A=1 touch x'", "\"sh -c 'touch x'\"", "'cd y && sudo -n touch'", "--x=touch", "-xtouch"),
+    *("--x='env touch x'", "'{ touch x; }'"),
+)
+"""Arguments in which a program may find the name of another, or text for a shell."""
 ECHO = (Rule("bash", "echo *", "allow"),)
 ALL_BUT_TOUCH = (Rule("bash", "*", "allow"), Rule("bash", "touch *", "deny"))
 ALL_BUT_CANARY = (Rule("bash", "*", "allow"), Rule("bash", "canary *", "deny"))
@@ -112,7 +117,15 @@ def test_no_hostile_example_is_allowed(command: str) -> None:
     "launcher", ["ssh h", "docker run i", "docker exec -it c", "npx", "uv run", "uv run --with x"]
 )
 def test_a_deny_holds_for_what_a_launcher_runs(launcher: str) -> None:
-    for program in ("touch x", "touch", "/usr/bin/touch x", "./touch x", "'touch x'", "'a;touch'"):
+    for program in (
+        "touch x",
+        "touch",
+        "/usr/bin/touch x",
+        "./touch x",
+        "'touch x'",
+        "'a;touch'",
+        *TEXTS,
+    ):
         assert effect(ALL_BUT_TOUCH, f"{launcher} {program}") == "ask", program
         assert effect(ALL_BUT_TOUCH, f"nice {launcher} {program}") == "ask", program
     assert effect(ALL_BUT_TOUCH, f"{launcher} ls") == "allow"
@@ -134,6 +147,36 @@ def test_a_deny_holds_for_every_spelling_of_a_program(command: str) -> None:
     assert effect(ALL_BUT_TOUCH, command) == "deny"
     asked = (Rule("bash", "*", "allow"), Rule("bash", "touch *", "ask"))
     assert effect(asked, command) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "echo 'touch x' > s; sh s",
+            "echo 'touch x' > s && chmod +x s && ./s",
+            "tee s; bash -e s",
+        ),
+        *("cp /bin/touch t; ./t x", "ln -s /bin/touch d/t && d/t", "dd if=/bin/touch of=t; ./t"),
+        *("echo x > d/s.py; cd d; python3 -B s.py", "mv a b; nice ./b", "mv a b && sh -c './b'"),
+    ],
+)
+def test_a_file_that_the_same_command_may_have_written_does_not_run_unasked(command: str) -> None:
+    assert effect(ALL_BUT_TOUCH, command) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat s && sh s",
+        "chmod +x s && ./s",
+        "./s a; ./s b",
+        "cp a b && python c.py b",
+        "a > b; ./c b",
+    ],
+)
+def test_a_file_that_was_there_before_is_run(command: str) -> None:
+    assert effect(ALL_BUT_TOUCH, command) == "allow"
 
 
 def test_options_before_a_verb_do_not_hide_the_verb() -> None:
