@@ -86,6 +86,34 @@ async def test_a_person_is_shown_the_parts_and_always_saves_a_pattern_for_each(
 
 
 @requirement("S178")
+@pytest.mark.parametrize(
+    ("plain", "other"),
+    [
+        ("sort in", "sort -o made in"),
+        ("sort in", "sort --comp=touch in"),
+        ("git diff", "git diff -U --output=made"),
+        ("git grep a", "git grep -Otouch a"),
+        ("git status", "git -C . status"),
+        ("git fetch", "git fetch --upload-pack=touch"),
+        ("test -f in", "test -v 'a[$(touch made)]'"),
+        ("wc in", "wc in =~\ntouch made"),
+    ],
+)
+async def test_always_for_the_plain_form_does_not_allow_another(
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders, plain: str, other: str
+) -> None:
+    session = await api.create()
+    async with request_for(api, provider, session, plain) as request:
+        await reply(api, request, "always")
+    provider.then(calls(bash(plain)), text("done"))
+    await api.ask(session, "again")
+    async with request_for(api, provider, session, other) as request:
+        assert request["resources"] == [other]
+        await reply(api, request, "reject")
+    assert not (folders.project / "made").exists()
+
+
+@requirement("S178")
 async def test_one_denied_part_denies_all_of_it(
     api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:

@@ -90,15 +90,15 @@ def decide(
     approval covers a part only if it is what would be saved for that part now.
     """
 
-    def judge(approved: Ruleset) -> Decision:
+    def judge(rules: Ruleset, approved: Ruleset) -> Decision:
         if parts is None:
-            return _strictest((*agent_rules, *approved), action, resources)
-        return _decide_parts(agent_rules, approved, action=action, resources=resources, parts=parts)
+            return _strictest((*rules, *approved), action, resources)
+        return _decide_parts(rules, approved, action=action, resources=resources, parts=parts)
 
-    own = judge(())
+    own = judge(agent_rules, ())
     if own.effect != "ask" or not approvals:
         return own
-    return judge(approvals)
+    return judge(agent_rules, approvals)
 
 
 def decide_protected(agent_rules: Ruleset, *, action: str, resources: tuple[str, ...]) -> Decision:

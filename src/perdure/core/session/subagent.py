@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
@@ -92,11 +93,12 @@ def find_denial(
     resources: tuple[str, ...],
     parts: ResourceParts | None,
 ) -> Decision | None:
-    """The denial by one of the bounds, if any."""
+    """The denial by one of the bounds, if any. A command that may do what one denies is denied."""
     for rules in bounds:
         decision = permission.decide(rules, (), action=action, resources=resources, parts=parts)
-        if decision.effect == "deny":
-            return decision
+        suspected = decision.rule is not None and decision.rule.effect == "deny"
+        if decision.effect == "deny" or suspected:
+            return replace(decision, effect="deny")
     return None
 
 

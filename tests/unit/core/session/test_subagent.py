@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import ResourcePart, ResourceParts
 from perdure.core.session import subagent
 from perdure.core.session.subagent import Report
 from perdure.schema.approval.permission import Rule, Ruleset
@@ -71,6 +72,18 @@ def test_only_denials_come_from_above(effect: str) -> None:
 
     assert denied("a.py")
     assert not denied("plans/a.md")
+
+
+def test_what_may_do_what_is_denied_above_is_denied() -> None:
+    rules: Ruleset = (*ALL, Rule("bash", "rm *", "deny"), Rule("bash", "mv *", "ask"))
+
+    def denied(*suspected: str) -> bool:
+        parts = ResourceParts(parts=(ResourcePart(text="strange x", suspected=suspected),))
+        found = subagent.find_denial((rules,), action="bash", resources=("strange x",), parts=parts)
+        return found is not None and found.effect == "deny"
+
+    assert denied("x", "rm x")
+    assert not denied("x", "mv x")
 
 
 def test_at_the_last_level_nobody_can_be_called() -> None:

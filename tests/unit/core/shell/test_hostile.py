@@ -219,6 +219,15 @@ def test_a_harmless_program_is_not_harmless_with_an_unknown_option(name: str) ->
     for option in HARMLESS[name].split():
         if not option.startswith("<"):
             assert harmless_name([*words, *sample(option)]) == name, option
+        for short in abbreviations(name, option):
+            assert harmless_name([*words, short]) is None, short
+            assert harmless_name([*words, f"{short}=x"]) is None, short
+
+
+def abbreviations(name: str, option: str) -> list[str]:
+    listed = {entry.rstrip("=?") for entry in HARMLESS[name].split()}
+    long = option.rstrip("=?") if option.startswith("--") else ""
+    return [long[:end] for end in range(3, len(long)) if long[:end] not in listed]
 
 
 def sample(option: str) -> list[str]:
