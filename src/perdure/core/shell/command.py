@@ -173,7 +173,8 @@ def _check_run_file(found: _Found, words: Sequence[Word]) -> None:
 
 
 def _unclear_name(word: Word) -> str | None:
-    plain = _NAME.fullmatch(word.literal or "")
+    name = word.literal or ""
+    plain = _NAME.fullmatch(name) and ("/" not in name or program_code.is_script(name))
     return None if plain else f"{word.source} is not the plain name of a program"
 
 

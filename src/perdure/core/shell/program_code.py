@@ -41,9 +41,9 @@ RUNNING_OPTIONS: Final[Mapping[str, str]] = {
     "git cherry-pick": "--strategy",
     "git clone": "-c -u --config --template --upload-pack",
     "git diff": "--ext-diff --textconv",
-    "git difftool": "-x -t --extcmd --tool",
     "git fetch": "--upload-pack",
     "git grep": "-O --open-files-in-pager --textconv --ext-grep",
+    "git help": "-i -w --info --web",
     "git init": "--template",
     "git log": "--ext-diff --textconv",
     "git ls-remote": "--exec --upload-pack",
@@ -105,6 +105,12 @@ _ALWAYS: Final = frozenset(_ALWAYS_TEXT.split())
 """Programs that take code as operands, from their input, or by a command of their own."""
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 
+_VARIANTS: Final = (
+    *(".exe", "-static", ".static", "-dbg", "-bin", ".real", ".distrib"),
+    *(".basic", ".tiny", ".nox", ".gtk3", ".traditional", ".openbsd"),
+)
+"""Endings under which systems install another build of a program."""
+
 _VERBS_TEXT: Final = """
     deno eval, deno repl, gh alias, gh extension, nix develop, nix eval, nix repl, node debug,
     node inspect, npm config, npm explore, npm set, pnpm config, rails console, rails runner,
@@ -116,7 +122,7 @@ _GIT_READ: Final = frozenset({"--no-pager", "--version", "--help", "--no-optiona
 _GIT_VERBS_TEXT: Final = """
     add am apply archive blame branch bundle cat-file check-attr check-ignore checkout cherry
     cherry-pick clean clone commit config count-objects describe diff diff-files diff-index
-    diff-tree difftool fetch for-each-ref format-patch fsck gc grep help init log ls-files
+    diff-tree fetch for-each-ref format-patch fsck gc grep help init log ls-files
     ls-remote ls-tree merge merge-base mv name-rev notes prune pull push range-diff rebase reflog
     remote repack reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref
     sparse-checkout stash status switch symbolic-ref tag update-ref verify-commit verify-tag
@@ -150,8 +156,8 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
 """Interpreters with the options that may precede the name of a script."""
 _ASKS_ONLY: Final = frozenset({"--version", "-V", "--help", "-h"})
 _DEVICES: Final = re.compile(r"/+(?:dev|proc)(?:/.*)?")
-_INPUTS: Final = re.compile(r"stdin|console|(?:tty|pts|ptmx)\w*|[\d:]*")
-"""The last part of each name under which a program finds its own input, or a terminal."""
+_INPUTS: Final = re.compile(r"stdin|console|exe|(?:tty|pts|ptmx)\w*|[\d:]*")
+"""The last part of each name under which a program finds its own input, a terminal, or itself."""
 _MODULES_TEXT: Final = """
     IPython asyncio bdb bpython cProfile code codeop doctest idlelib jupyter pdb profile ptpython
     runpy sqlite3 timeit trace webbrowser xonsh
@@ -178,7 +184,7 @@ def unclear_code(words: Sequence[Word]) -> str | None:
     arguments = [word.literal or "" for word in words[1:]]
     # Where names of files do not differ in case, capitals start the same program.
     small = name.lower()
-    program = small if small in RUNNING_OPTIONS else small.rstrip("0123456789.-") or small
+    program = small if small in RUNNING_OPTIONS else _without_variant(small)
     if {program, small, name} & _ALWAYS or small.startswith("ld-"):
         return f"what {name} runs is not looked into"
     if program in _INTERPRETERS or (program in _SHELLS and program != name):
@@ -195,7 +201,7 @@ def unclear_code(words: Sequence[Word]) -> str | None:
 def run_file(words: Sequence[Word]) -> str | None:
     """The path of the file that a command runs: its own, or that of a script."""
     name = words[0].literal or ""
-    program = posixpath.basename(name).lower().rstrip("0123456789.-")
+    program = _without_variant(posixpath.basename(name).lower())
     if program in _SHELLS or program in _INTERPRETERS:
         operands = (word.literal or "" for word in words[1:])
         return next((word for word in operands if not word.startswith(("-", "+"))), None)
@@ -222,6 +228,13 @@ def _unclear_options(program: str, arguments: Sequence[str]) -> str | None:
             if any(_is_spelling(word, option) for word in _dashed(program, arguments)):
                 return f"what {key} {option} runs is not looked into"
     return None
+
+
+def _without_variant(name: str) -> str:
+    """The name of a program without its version: `python3.12`, `vim.tiny`."""
+    for variant in _VARIANTS:
+        name = name.removesuffix(variant)
+    return name.rstrip("0123456789.-") or name
 
 
 def _dashed(program: str, arguments: Sequence[str]) -> Sequence[str]:

@@ -19,6 +19,7 @@ from perdure.core.shell.wrapper import WRAPPER_NAMES
 _WORDS_MAX: Final = 6
 """As many words of a suspected command are compared with rules."""
 _ENDS: Final = re.compile(r"[;|&\n(){}`$'\"]")
+_VALUED: Final = re.compile(r"--[^=]+=")
 _ATTACHED: Final = re.compile(r"-[^-]")
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _OPTIONS: Final = ("-", "+")
@@ -47,8 +48,8 @@ def suspected_commands(words: Sequence[Word]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     if values[1:2] and values[1].startswith(_OPTIONS):
         found.update((_render([name, *values[at:]]), None) for at in range(2, len(values)))
-    if name not in _RUN_NO_ARGUMENT:
-        for at in range(1, len(values)):
+    for at, value in enumerate(values[1:], start=1):
+        if name not in _RUN_NO_ARGUMENT or _VALUED.match(value):
             found.update((form, None) for form in _run_from(values[at:]))
     return tuple(found)
 

@@ -160,6 +160,12 @@ until {}; do break; done
 { {}; }
 ({})
 a $({} x)
+a $(b $(echo {}))
+a "$(b "$({} x)")"
+a `b \\`{} x\\``
+a ${x:-${y:-$({})}}
+a $((1 + $({})))
+a <(b <({}))
 for x in {}; do $x; done
 for x in a; do {}; done
 select x in a; do {}; break; done <<< 1

@@ -72,6 +72,15 @@ PROGRAMS = (
     *("less '+!touch x' y", "m4 x", "Rscript -e x", "node inspect x", "python -m asyncio"),
     *("gcc @x", "gcc -Bx y", "gcc-12 -wrapper x y", "coreutils --coreutils-prog=touch x"),
     *("printf %ln x", "printf '%5n' x", "printf '%s%hhn' y x", "printf '%*d' 1 2", "printf %Q x"),
+    *(
+        "/proc/self/exe -c 'eval touch'",
+        "./exe -c x",
+        "/dev/fd/3",
+        "/proc/self/fd/3 x",
+        "cd /; proc/1",
+    ),
+    *("vim.tiny -c x", "bash-static -c x", "python3-dbg -c x", "perl.exe -e x", "git help -w x"),
+    *("git x --with=touch", "git fetch --pack=touch", "curl --x='touch y' z", "git difftool"),
     *("r touch", "zpty x touch", "hist -s", "limit x", "private x"),
 )
 TEXTS = (
