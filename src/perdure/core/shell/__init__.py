@@ -1,5 +1,5 @@
-"""Reading shell commands for approval: words, wrappers, parts, patterns, environment.
+"""Reading shell commands for approval: words, parts, what they may run, patterns, environment.
 
-Parsing uses a grammar passed in by `tools.shell`. Whether a part is allowed is
+Text of literal words is read here; a grammar in `tools.shell` finds commands in other text. Whether a part is allowed is
 `core.approval.rules`; running a command is `tools.builtin.bash`.
 """

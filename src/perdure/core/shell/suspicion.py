@@ -28,6 +28,11 @@ _RUN_NO_ARGUMENT: Final = frozenset(_RUN_NO_ARGUMENT_TEXT.split())
 """Programs that are not harmless and still run none of their arguments, except by options and
 verbs that core.shell.program_code knows."""
 
+_WRITE_NO_COPY: Final = frozenset(
+    {"cc", "chmod", "clang", "clang++", "g++", "gcc", "go", "javac", "make", "rustc", "tsc"}
+)
+"""Programs that write none of their input as it is: compilers, and those that write no file."""
+
 
 def other_names(words: Sequence[Word]) -> Iterator[str]:
     """The command with the other names of its program: without its path, and in small letters."""
@@ -47,17 +52,18 @@ def suspected_commands(words: Sequence[Word]) -> tuple[str, ...]:
     name = posixpath.basename(values[0])
     found: dict[str, None] = {}
     if values[1:2] and values[1].startswith(_OPTIONS):
-        found.update((_render([name, *values[at:]]), None) for at in range(2, len(values)))
+        for at in range(2, len(values)):
+            found[_render([name, *values[at : at + _WORDS_MAX]])] = None
     for at, value in enumerate(values[1:], start=1):
         if name not in _RUN_NO_ARGUMENT or _VALUED.match(value):
-            found.update((form, None) for form in _run_from(values[at:]))
+            found.update((form, None) for form in _run_from(values[at : at + _WORDS_MAX]))
     return tuple(found)
 
 
 def named_files(words: Sequence[Word]) -> frozenset[str]:
     """The last parts of the names of all files that a command may write."""
     values = [word.literal or "" for word in words]
-    if values[0] == "chmod" or harmless_name(values) is not None:
+    if values[0] in _WRITE_NO_COPY or harmless_name(values) is not None:
         return frozenset()
     texts = (text for word in values[1:] for text in (word, word.rpartition("=")[2]))
     return frozenset(posixpath.basename(text) for text in texts if text)
@@ -78,7 +84,7 @@ def _run_from(values: Sequence[str]) -> Iterator[str]:
 def _started_by(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """A command in a text, and what it starts if variables or a wrapper precede that."""
     for at, word in enumerate(words):
-        yield words[at:]
+        yield words[at : at + _WORDS_MAX]
         if not _SETTING.match(word) and words[0] not in WRAPPER_NAMES:
             return
 

@@ -182,6 +182,7 @@ def test_a_file_that_the_same_command_may_have_written_does_not_run_unasked(comm
         "./s a; ./s b",
         "cp a b && python c.py b",
         "a > b; ./c b",
+        "gcc a.c -o a && ./a",
     ],
 )
 def test_a_file_that_was_there_before_is_run(command: str) -> None:
