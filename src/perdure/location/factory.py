@@ -19,6 +19,7 @@ from perdure.host.environment import Environment
 from perdure.location.agents import agents
 from perdure.location.agents.commands import Commands
 from perdure.location.agents.context_source import CallableAgents
+from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import LocationPermissions, PendingPermissions
 from perdure.location.approval.questions import LocationQuestions
 from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
@@ -111,7 +112,7 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
     settings = shared.configuration.load(ref.directory, root=root)
     pending_store = shared.pending_store(ref)
     permissions = LocationPermissions(
-        rules=lambda agent: rules.DENY_ALL,
+        rules=LocationRules(lambda agent: rules.DENY_ALL),
         saved=shared.saved_rules,
         project=partial(_project_id, shared.projects, ref.directory),
         ids=shared.ids,
@@ -176,7 +177,9 @@ def _build(
     kept: _KeptServices,
 ) -> Location:
     known_agents = agents.load(settings, shared.environment)
-    permissions = kept.permissions.with_rules(known_agents.rules)
+    permissions = kept.permissions.with_rules(
+        LocationRules(known_agents.rules, users=known_agents.users_rules, directory=ref.directory)
+    )
     questions = kept.questions
     known_skills = _skills(ref, shared, root, settings)
     references = References(
@@ -211,7 +214,12 @@ def _build(
         questions=questions,
         tools=LocationTools(shared.open_tools, services),
         context=ContextRegistry(application=shared.context),
-        instructions=Instructions(ref.directory, root=root, environment=shared.environment),
+        instructions=Instructions(
+            ref.directory,
+            root=root,
+            environment=shared.environment,
+            reading=lambda subject: permissions.rules.reading(subject.agent, subject.above),
+        ),
         skills=known_skills,
         references=references,
         commands=Commands(
@@ -255,6 +263,7 @@ def _contribute(location: Location, shared: SharedServices) -> None:
             pages=shared.pages,
             allowed_hosts=settings.web.allowed_hosts,
             clock=shared.clock,
+            reading=lambda it: location.permissions.rules.reading(it.agent, it.above),
         )
         context.contribute("core/configured-instructions", configured.observe)
 

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perdure.core.approval import rules as permission
 from perdure.core.request.tool_output import OutputLimits
 from perdure.host.clock import SystemClock
 from perdure.host.files.filesystem import LocalFilesystem
@@ -14,7 +15,7 @@ from perdure.location.skills.context_source import AgentSkills
 from perdure.location.skills.files import SkillFiles
 from perdure.location.skills.skills import Skills
 from perdure.ports import PermissionAsk
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID, ToolCallID
 from perdure.schema.live_event import LiveEvent
@@ -44,6 +45,8 @@ class RecordedDesk:
     meanwhile: Callable[[], object] | None = None
     """What another program does while a person decides."""
     about_protected: Exception | None = None
+    reading: Callable[[str], Effect] = permission.allow_all
+    """What rules say to reading a file."""
 
     async def require(self, ask: PermissionAsk) -> None:
         self.asked.append(ask)
@@ -53,6 +56,9 @@ class RecordedDesk:
             raise self.about_protected
         if ask.action in self.answers:
             raise self.answers[ask.action]
+
+    async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
+        return self.reading if ask.action == "read" else permission.allow_all
 
     def questions(self) -> list[tuple[str, tuple[str, ...]]]:
         return [(ask.action, ask.resources) for ask in self.asked]

@@ -70,12 +70,19 @@ class AttachedFiles:
         self._read = make_read(environment)
 
     async def read(
-        self, reference: FileReference, *, session_id: SessionID, message_id: MessageID, agent: str
+        self,
+        reference: FileReference,
+        *,
+        session_id: SessionID,
+        message_id: MessageID,
+        agent: str,
+        above: tuple[str, ...] = (),
     ) -> tuple[ToolContent, ...]:
         """Read a path. Raises ToolFailure and the permission errors, as the read tool does."""
         context = ToolCallContext(
             session_id=session_id,
             agent=agent,
+            above=above,
             assistant_message_id=message_id,
             call_id=_CALL,
             # The model is not known yet; media that it cannot read is replaced when sent.
