@@ -14,7 +14,7 @@ from perdure.location.approval.questions import LocationQuestions
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.skills.files import SkillFiles
 from perdure.location.skills.skills import Skills
-from perdure.ports import PermissionAsk
+from perdure.ports import PermissionAsk, PermissionGate
 from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID, ToolCallID
@@ -97,7 +97,9 @@ class CountingIds:
 
 
 class ToolBench:
-    def __init__(self, base: Path, *, ripgrep: str | None = None) -> None:
+    def __init__(
+        self, base: Path, *, ripgrep: str | None = None, gate: PermissionGate | None = None
+    ) -> None:
         self.root = base / "project"
         self.outside = base / "outside"
         self.outputs = base / "tool-output"
@@ -116,11 +118,11 @@ class ToolBench:
         self.environment = ToolEnvironment(
             filesystem=self.filesystem,
             processes=LocalProcesses(),
-            permissions=self.desk,
+            permissions=gate or self.desk,
             path_access=PathAccess(
                 str(self.root),
                 filesystem=self.filesystem,
-                permissions=self.desk,
+                permissions=gate or self.desk,
                 own=OwnDirectories(
                     outputs=str(self.outputs),
                     data=str(self.data),
@@ -140,12 +142,13 @@ class ToolBench:
         self.skills = AgentSkills(shelf, lambda agent: self.rules)
         self.rules: Ruleset = ()
         self.registry = ToolRegistry()
+        self.context = CONTEXT
 
     def open(self) -> AbstractContextManager[None]:
         return register_builtins(self.registry, self.environment, self.questions, self.skills)
 
     async def call(self, name: str, /, **input: JsonValue) -> Settled:
-        return await self.registry.materialize(()).settle(name, dict(input), CONTEXT)
+        return await self.registry.materialize(()).settle(name, dict(input), self.context)
 
     async def success(self, name: str, /, **input: JsonValue) -> ToolSuccess:
         settled = await self.call(name, **input)

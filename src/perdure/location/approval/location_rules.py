@@ -141,9 +141,9 @@ class LocationRules:
 
         Without an agent there is no turn, and nothing is shown to a model.
         """
-        effect = (
-            permission.allow_all if agent is None else self.judge(agent.id, above).effect("read")
-        )
+        if agent is None:
+            return permission.allow_all
+        effect = self.judge(agent.id, above).effect("read")
         return lambda real_path: effect(self.names.resource(real_path))
 
     @property

@@ -246,10 +246,8 @@ class _Collector:
     def _is_long_match_included(self, start: bytes) -> bool:
         """Whether a match that is too long would be shown, by the path at its start."""
         found = _PATH_OF_MATCH.match(start)
-        if found is None:
-            return True
-        path = str(msgspec.json.decode(found[1], type=Text)).removeprefix("./")
-        return self._is_included(path)
+        path = "" if found is None else str(msgspec.json.decode(found[1], type=Text))
+        return found is None or self._is_included(path.removeprefix("./"))
 
     def _is_included(self, path: str) -> bool:
         included = self._wanted is None or (_is_visible(path) and self._wanted.matches(path))

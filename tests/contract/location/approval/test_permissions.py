@@ -215,7 +215,7 @@ async def test_a_denial_holds_for_what_is_protected_and_nobody_there_means_no(
 ) -> None:
     assert (await desk.outcome(protected("build"))).startswith("blocked: Denied by the rule")
     refusal = await Desk(headless="deny").outcome(protected())
-    assert "no permission rule can allow it" in refusal
+    assert "only a rule that names it would let it pass" in refusal
 
 
 async def test_rejecting_stops_everything_that_waits_in_the_same_session(
