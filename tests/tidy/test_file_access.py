@@ -45,12 +45,16 @@ OPENERS: Final[Mapping[str, str]] = {
     "location/project/project.py": "identity of the project; nothing of it is shown",
     "location/project/repositories.py": "directories of references, in the data directory",
     "location/skills/cache.py": "downloaded skills, in the data directory",
-    "location/skills/files.py": "judged by the skill tool and its Context Source before it is shown",
-    "location/skills/scan.py": "judged by the skill tool and its Context Source before it is shown",
+    "location/skills/downloads.py": "downloaded skills, in the data directory",
+    "location/skills/files.py": "judged by the skill tool and its Context Source",
+    "location/skills/scan.py": "judged by the skill tool and its Context Source",
+    "location/workspace/attachments.py": "through the read tool",
     "location/workspace/files.py": "a person asks over HTTP: ADR 43",
     "location/workspace/language_servers.py": "the file that a tool has just changed",
     "runtime/background/job_monitor.py": "output of commands of the same Session",
     "runtime/background/jobs.py": "output of commands of the same Session",
+    "runtime/files/revert.py": "undoes changes on a person's request: ADR 18",
+    "runtime/locations/api.py": "a person asks over HTTP: ADR 43",
     "runtime/ops/health.py": "facts about this process",
     "runtime/plugins/installed.py": "programs that the user installed",
     "tools/api/output_store.py": "Managed Tool Output Files",
@@ -68,11 +72,12 @@ OPENERS: Final[Mapping[str, str]] = {
 """Modules of the layers that act for a model or a client and open files, with why they may."""
 _LAYERS: Final = ("location/", "runtime/", "tools/")
 _OPENING: Final = frozenset({"open", "scandir", "listdir", "read_text", "read_bytes"})
-_FILESYSTEMS: Final = frozenset({"files", "filesystem", "cached_files", "_filesystem", "contents"})
+_FILESYSTEMS: Final = frozenset(
+    {"files", "filesystem", "cached_files", "_filesystem", "contents", "_files"}
+)
 
 
-def test_every_built_in_tool_says_whether_it_reaches_files(tmp_path_factory: object) -> None:
-    del tmp_path_factory
+def test_every_built_in_tool_says_whether_it_reaches_files() -> None:
     named = {module.name.removeprefix("tools/builtin/").removesuffix(".py") for module in tools()}
     assert named == FILE_TOOLS.keys() | OTHER_TOOLS.keys()
 

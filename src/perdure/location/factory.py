@@ -177,10 +177,7 @@ def _build(
     kept: _KeptServices,
 ) -> Location:
     known_agents = agents.load(settings, shared.environment)
-    permissions = kept.permissions.with_rules(
-        LocationRules(known_agents.rules, users=known_agents.users_rules, directory=ref.directory)
-    )
-    questions = kept.questions
+    permissions = kept.permissions.with_rules(known_agents.location_rules(ref.directory))
     known_skills = _skills(ref, shared, root, settings)
     references = References(
         settings.references,
@@ -193,7 +190,7 @@ def _build(
         settings=settings,
         environment=shared.environment,
         permissions=permissions,
-        questions=questions,
+        questions=kept.questions,
         skills=AgentSkills(known_skills, known_agents.rules),
         references=references,
         subagents=None
@@ -211,14 +208,11 @@ def _build(
         catalog=catalog,
         integrations=_integrations(shared, settings, catalog),
         permissions=permissions,
-        questions=questions,
+        questions=kept.questions,
         tools=LocationTools(shared.open_tools, services),
         context=ContextRegistry(application=shared.context),
         instructions=Instructions(
-            ref.directory,
-            root=root,
-            environment=shared.environment,
-            reading=lambda subject: permissions.rules.reading(subject.agent, subject.above),
+            ref.directory, root=root, environment=shared.environment, reading=permissions.reading
         ),
         skills=known_skills,
         references=references,
@@ -263,7 +257,7 @@ def _contribute(location: Location, shared: SharedServices) -> None:
             pages=shared.pages,
             allowed_hosts=settings.web.allowed_hosts,
             clock=shared.clock,
-            reading=lambda it: location.permissions.rules.reading(it.agent, it.above),
+            reading=location.permissions.reading,
         )
         context.contribute("core/configured-instructions", configured.observe)
 

@@ -79,7 +79,7 @@ class Location(Value, kw_only=True):
                 self.skills,
                 subject.agent,
                 listed_before=listed_before,
-                reading=self.permissions.rules.reading(subject.agent, subject.above),
+                reading=self.permissions.reading(subject.agent, subject.above),
             ),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),

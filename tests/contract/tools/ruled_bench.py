@@ -1,7 +1,6 @@
 """A ToolBench whose permissions are decided by rules, with no person to ask."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -85,20 +84,8 @@ class RuledBench(ToolBench):
         return text_of(settled) or str(settled.structured)
 
 
-@contextmanager
-def opened(bench: RuledBench) -> Iterator[RuledBench]:
-    with bench.open():
-        yield bench
-
-
 def patch(*lines: str) -> str:
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
-
-
-def omitted_verdicts(success: ToolSuccess, names: Sequence[str]) -> list[str]:
-    """Names among those that were left out because they need permission."""
-    left_out = success.structured.get("omitted", {})
-    return [name for name in names if name in left_out.get("needsPermission", [])]
 
 
 async def _project_id() -> ProjectID:

@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from perdure.core.files.paths import is_within
 from perdure.core.text import wildcard
 from perdure.schema.approval.permission import Rule, Ruleset
 from perdure.schema.value import Value
@@ -34,8 +33,7 @@ class FileNames(Value, kw_only=True):
 
     def resource(self, real_path: str) -> str:
         """The resource of a canonical path: relative to the Location, or absolute outside."""
-        root = self.roots[0]
-        return posixpath.relpath(real_path, root) if is_within(real_path, root) else real_path
+        return _relative(real_path, self.roots[0])
 
     def is_named(self, rule: Rule, action: str, resource: str) -> bool:
         """Whether `rule` names this resource of `action`."""
@@ -69,12 +67,17 @@ def _wider(rule: Rule, root: str, real_path: Callable[[str], str]) -> Iterator[R
     wild = _WILD.search(pattern)
     literal = pattern if wild is None else pattern[: pattern.rfind("/", 0, wild.start()) + 1]
     if literal.strip("./"):
-        top = real_path(root)
         real = real_path(posixpath.normpath(posixpath.join(root, literal)))
-        named = posixpath.relpath(real, top) if is_within(real, top) else real
+        named = _relative(real, real_path(root))
         ending = pattern[len(literal) :]
         found = (f"{named}/{ending}",) if ending else (named, f"{named}/*")
         yield from (Rule(rule.action, each, rule.effect) for each in found if each != pattern)
+
+
+def _relative(path: str, root: str) -> str:
+    """The path relative to `root` if it is inside, else as it is."""
+    relative = posixpath.relpath(path, root)
+    return path if relative == ".." or relative.startswith("../") else relative
 
 
 def _fold(name: str) -> str:

@@ -21,6 +21,7 @@ from perdure.core.session.budget import NO_BUDGET, Budget
 from perdure.core.settings import document
 from perdure.core.settings.settings import Settings
 from perdure.host.environment import Environment
+from perdure.location.approval.location_rules import LocationRules
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.schema.models.model import ModelRef, RequestInfo
 from perdure.schema.settings.agent import AgentInfo, AgentMode
@@ -111,6 +112,10 @@ class Agents:
     def users_rules(self, name: str) -> Ruleset:
         """The rules of an agent that the user's own documents hold, without those of others."""
         return self._users_rules.get(name, ())
+
+    def location_rules(self, directory: str) -> LocationRules:
+        """The rules of all agents, as they apply in this Location."""
+        return LocationRules(self.rules, users=self.users_rules, directory=directory)
 
     def select(self, name: str | None) -> AgentInfo | None:
         """Return the agent of that name, also a hidden one; without a name, the default agent.

@@ -44,6 +44,7 @@ from perdure.schema.approval.permission import (
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
+from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import State, Value
 
 
@@ -99,7 +100,7 @@ class LocationPermissions:
         reply_timeout_seconds: float | None = None,
         shared: PendingPermissions | None = None,
     ) -> None:
-        self.rules = rules
+        self._rules = rules
         self._saved = saved
         self._project = project
         self._ids = ids
@@ -165,6 +166,10 @@ class LocationPermissions:
         is_open = judge.is_open(ask.action)
         return judge.effect(ask.action, await self._approvals() if is_open else ())
 
+    def reading(self, agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
+        """What rules alone say to showing canonical paths to the agent of a turn."""
+        return self._rules.reading(agent, above)
+
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
         """The pending requests of one Session or of all, oldest first."""
         requests = (pending.request for pending in self._pending.values())
@@ -211,7 +216,7 @@ class LocationPermissions:
         return bool(self._pending)
 
     def _judge(self, ask: PermissionAsk) -> Judge:
-        return self.rules.judge(ask.agent, ask.above)
+        return self._rules.judge(ask.agent, ask.above)
 
     def _refine(self, ask: PermissionAsk) -> PermissionAsk:
         if ask.refine is None:

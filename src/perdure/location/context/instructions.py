@@ -28,18 +28,18 @@ from perdure.location.context.registry import Subject
 from perdure.location.project import parent_directories
 from perdure.schema.approval.permission import Effect
 from perdure.schema.codec import Record
+from perdure.schema.settings.agent import AgentInfo
 
 logger = logging.getLogger(__name__)
 
 FILE_NAME: Final = "AGENTS.md"
 
 
-Reading = Callable[[Subject], Callable[[str], Effect]]
-"""For the agent of a turn: what rules say to reading a canonical path."""
+Reading = Callable[[AgentInfo | None, tuple[str, ...]], Callable[[str], Effect]]
+"""For the agent of a turn and those that called it: what rules say to reading a canonical path."""
 
 
-def allow_reading(subject: Subject) -> Callable[[str], Effect]:
-    del subject
+def allow_reading(agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
     return permission.allow_all
 
 
@@ -169,7 +169,7 @@ class Instructions:
 
     def _existing(self, subject: Subject) -> Iterator[InstructionFile]:
         seen: set[str] = set()
-        effect = self._reading(subject)
+        effect = self._reading(subject.agent, subject.above)
         for path in self._candidates(subject.discovered):
             if path in seen:
                 continue

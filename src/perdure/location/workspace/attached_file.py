@@ -148,8 +148,10 @@ def _page(page: TextPage) -> str:
 
 
 def _listing(page: DirectoryPage) -> str:
-    lines = [entry.path for entry in page.entries] or ["(empty)"]
-    return "\n".join([*lines, "[There are more entries]"] if page.truncated else lines)
+    omitted = page.omitted.describe() if page.omitted else []
+    lines = [entry.path for entry in page.entries] or ([] if omitted else ["(empty)"])
+    more = ["[There are more entries]"] if page.truncated else []
+    return "\n".join([*lines, *more, *omitted])
 
 
 def _document(file: FileAttachment, name: str, data: bytes) -> tuple[ToolContent, ...] | None:

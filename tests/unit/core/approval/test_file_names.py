@@ -9,8 +9,8 @@ from perdure.core.approval import rules as permission
 from perdure.core.approval.file_names import FileNames
 from perdure.schema.approval.permission import Effect, Rule
 
-ROOT = FileNames(roots=("/real/p", "/home/u/p"))
-LINKS = {"/home/u/p": "/real/p", "/real/p/link": "/real/p/secrets", "/etc/link": "/data/keys"}
+ROOT = FileNames(roots=("/real/p", "/users/u/p"))
+LINKS = {"/users/u/p": "/real/p", "/real/p/link": "/real/p/secrets", "/etc/link": "/data/keys"}
 
 
 def real_path(path: str) -> str:
@@ -28,8 +28,8 @@ def real_path(path: str) -> str:
     [
         ("secrets/*", "secrets/a", True),
         ("/real/p/secrets/*", "secrets/a", True),
-        ("/home/u/p/secrets/*", "secrets/a", True),
-        ("/home/*/secrets/*", "secrets/a", True),
+        ("/users/u/p/secrets/*", "secrets/a", True),
+        ("/users/*/secrets/*", "secrets/a", True),
         ("/elsewhere/secrets/*", "secrets/a", False),
         ("/real/p", ".", True),
         ("/data/*", "/data/x", True),
@@ -63,7 +63,7 @@ def test_where_case_is_ignored_a_rule_ignores_it_too(pattern: str, resource: str
     ("pattern", "resource", "effect"),
     [
         ("link/*", "secrets/a", "deny"),
-        ("/home/u/p/link/*", "secrets/a", "deny"),
+        ("/users/u/p/link/*", "secrets/a", "deny"),
         ("link", "secrets/a", "deny"),
         ("./secrets/*", "secrets/a", "deny"),
         ("src/../secrets/*", "secrets/a", "deny"),

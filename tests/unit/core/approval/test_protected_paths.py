@@ -103,8 +103,8 @@ def test_names_that_only_look_alike_are_ordinary(path: str) -> None:
         (".git*", "/p/.git/config", False),
         (".opencode/*", "/p/.opencode/agents/a.md", True),
         (".o*", "/p/.opencode/agents/a.md", False),
-        ("/home/u/.config/x/a.md", "/home/u/.config/x/a.md", True),
-        ("/home/u/.config/*", "/home/u/.config/x/a.md", False),
+        ("/users/u/.config/x/a.md", "/users/u/.config/x/a.md", True),
+        ("/users/u/.config/*", "/users/u/.config/x/a.md", False),
     ],
 )
 def test_a_rule_has_to_name_the_file_or_its_folder(pattern: str, path: str, *, named: bool) -> None:
