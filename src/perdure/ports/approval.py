@@ -53,8 +53,12 @@ class PermissionGate(Protocol):
         """Return when allowed; otherwise raise a Permission error. May wait for a person."""
         ...
 
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        """What is decided now, without asking a person."""
+        ...
+
     async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
-        """What is decided now on any resource of the action, without asking a person."""
+        """As `evaluate`, for any number of resources of the action."""
         ...
 
 

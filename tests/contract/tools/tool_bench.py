@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import Decision
 from perdure.core.request.tool_output import OutputLimits
 from perdure.host.clock import SystemClock
 from perdure.host.files.filesystem import LocalFilesystem
@@ -56,6 +57,10 @@ class RecordedDesk:
             raise self.about_protected
         if ask.action in self.answers:
             raise self.answers[ask.action]
+
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        effect = await self.effects(ask)
+        return permission.strictest(Decision(effect(it)) for it in ask.resources).effect
 
     async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
         return self.reading if ask.action == "read" else permission.allow_all

@@ -68,6 +68,9 @@ class AttachmentPermissions:
         if effect == "ask" and outside:
             raise PermissionBlockedError(f"it is outside the project: no rule allows {ask.action}")
 
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        return await self._permissions.evaluate(ask)
+
     async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
         return await self._permissions.effects(ask)
 

@@ -164,7 +164,7 @@ class FilePermissions(Value):
                 await self.gate.require(await _ask_protected(context, asked, governs=governs))
 
     async def _effect(self, context: ToolCallContext, action: str, target: Target) -> Effect:
-        return (await self.gate.effects(_ask(context, action, (), save=())))(target.resource)
+        return await self.gate.evaluate(_ask(context, action, (target,), save=()))
 
 
 def _ask(
