@@ -33,6 +33,7 @@ COMPUTED: Final[Mapping[str, str]] = {
     "core/files/glob.py:_name_expression": "test_a_glob_with_many_stars",
     "core/files/ignore.py:_segment": "test_hostile_rules_do_not_stall in tests/unit/core/files",
     "core/text/wildcard.py:_compiled": "test_a_wildcard_with_many_stars",
+    "core/text/wildcard.py:compile_any": "test_a_wildcard_with_many_stars",
     "core/web/html_tokens.py:_after_dropped": "test_a_page_of_unclosed_elements",
     "llm/demo/script.py:_words": "its results are values of the module",
     "llm/http/error_kind.py:_any_of": "its results are values of the module",
@@ -67,6 +68,9 @@ def test_a_wildcard_with_many_stars() -> None:
     for pattern in ("*a*a*a*a*a*b", "a?*a?*a?*b", "*" * 1_000 + "b", "git *" * 100 + "x"):
         for text in ("a" * 16_384, "git " * 4_096, "\n" * 16_384):
             assert seconds(lambda p=pattern, t=text: wildcard.matches(p, t)) < SECONDS_MAX
+            several = wildcard.compile_any((pattern, f"{pattern}a", f"c{pattern}"))
+            assert several is not None
+            assert seconds(lambda made=several, t=text: made.fullmatch(t)) < SECONDS_MAX
 
 
 def test_a_page_of_unclosed_elements() -> None:

@@ -19,6 +19,7 @@ from perdure.host.environment import Environment
 from perdure.location.agents import agents
 from perdure.location.agents.commands import Commands
 from perdure.location.agents.context_source import CallableAgents
+from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import LocationPermissions, PendingPermissions
 from perdure.location.approval.questions import LocationQuestions
 from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
@@ -111,7 +112,7 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
     settings = shared.configuration.load(ref.directory, root=root)
     pending_store = shared.pending_store(ref)
     permissions = LocationPermissions(
-        rules=lambda agent: rules.DENY_ALL,
+        rules=LocationRules(lambda agent: rules.DENY_ALL),
         saved=shared.saved_rules,
         project=partial(_project_id, shared.projects, ref.directory),
         ids=shared.ids,
@@ -176,8 +177,7 @@ def _build(
     kept: _KeptServices,
 ) -> Location:
     known_agents = agents.load(settings, shared.environment)
-    permissions = kept.permissions.with_rules(known_agents.rules)
-    questions = kept.questions
+    permissions = kept.permissions.with_rules(known_agents.location_rules(ref.directory))
     known_skills = _skills(ref, shared, root, settings)
     references = References(
         settings.references,
@@ -190,7 +190,7 @@ def _build(
         settings=settings,
         environment=shared.environment,
         permissions=permissions,
-        questions=questions,
+        questions=kept.questions,
         skills=AgentSkills(known_skills, known_agents.rules),
         references=references,
         subagents=None
@@ -208,10 +208,12 @@ def _build(
         catalog=catalog,
         integrations=_integrations(shared, settings, catalog),
         permissions=permissions,
-        questions=questions,
+        questions=kept.questions,
         tools=LocationTools(shared.open_tools, services),
         context=ContextRegistry(application=shared.context),
-        instructions=Instructions(ref.directory, root=root, environment=shared.environment),
+        instructions=Instructions(
+            ref.directory, root=root, environment=shared.environment, reading=permissions.reading
+        ),
         skills=known_skills,
         references=references,
         commands=Commands(
@@ -255,6 +257,7 @@ def _contribute(location: Location, shared: SharedServices) -> None:
             pages=shared.pages,
             allowed_hosts=settings.web.allowed_hosts,
             clock=shared.clock,
+            reading=location.permissions.reading,
         )
         context.contribute("core/configured-instructions", configured.observe)
 

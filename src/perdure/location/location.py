@@ -75,7 +75,12 @@ class Location(Value, kw_only=True):
         listed_before = context_source.KEY in subject.admitted
         observation = system_context.combine(
             await self.context.observe(subject),
-            context_source.observe(self.skills, subject.agent, listed_before=listed_before),
+            context_source.observe(
+                self.skills,
+                subject.agent,
+                listed_before=listed_before,
+                reading=self.permissions.reading(subject.agent, subject.above),
+            ),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),
             built_in.observe_model(subject),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from perdure.core.approval.rules import ResourceParts
-from perdure.schema.approval.permission import PermissionSource
+from perdure.schema.approval.permission import Effect, PermissionSource
 from perdure.schema.approval.question import Answers, Question, QuestionSource
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import SessionID
@@ -25,10 +25,13 @@ class PermissionAsk(Value, kw_only=True):
     metadata: JsonObject | None = None
     source: PermissionSource | None = None
     protected: bool = False
-    """Whether only a person may allow it, each time; see core.approval.rules."""
+    """Whether a person is asked unless the user named it; see core.approval.protected_paths.
+
+    Without `save`, an approval is not remembered.
+    """
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
-    """The agents that called this Session, up to the root; their denials apply too."""
+    """The agents that called this Session, up to the root; their rules apply too."""
     refine: "Callable[[], PermissionAsk] | None" = None
     """Builds a more detailed request, used only if rules distinguish resources."""
 
@@ -48,6 +51,14 @@ class PermissionDeclinedError(Exception):
 class PermissionGate(Protocol):
     async def require(self, ask: PermissionAsk) -> None:
         """Return when allowed; otherwise raise a Permission error. May wait for a person."""
+        ...
+
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        """What is decided now, without asking a person."""
+        ...
+
+    async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
+        """As `evaluate`, for any number of resources of the action."""
         ...
 
 

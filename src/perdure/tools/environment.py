@@ -1,7 +1,7 @@
 """ToolEnvironment: the ports and limits of a Location that built-in tools use."""
 
 import errno
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import field
 
@@ -13,6 +13,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
 from perdure.tools.api.tool import ToolCallContext, ToolFailure
+from perdure.tools.files.file_permissions import FilePermissions
 from perdure.tools.files.mutation import FileMutations
 from perdure.tools.files.path_access import PathAccess, Target
 from perdure.tools.files.post_edit import PostEdit
@@ -76,25 +77,10 @@ class ToolEnvironment(Value, kw_only=True):
             )
         )
 
-    async def require_edit(self, context: ToolCallContext, targets: Collection[Target]) -> None:
-        """Require permission to change these files; protected ones in a separate request."""
-        ordinary = dict.fromkeys(target.resource for target in targets if not target.protected)
-        protected = dict.fromkeys(target.resource for target in targets if target.protected)
-        if ordinary:
-            await self.require(context, "edit", tuple(ordinary), save=("*",))
-        if protected:
-            await self.permissions.require(
-                PermissionAsk(
-                    session_id=context.session_id,
-                    agent=context.agent,
-                    above=context.above,
-                    action="edit",
-                    resources=tuple(protected),
-                    metadata={"protected": True},
-                    source=context.source,
-                    protected=True,
-                )
-            )
+    @property
+    def file_permissions(self) -> FilePermissions:
+        """Decides which files may be shown and changed."""
+        return FilePermissions(self.permissions, self.path_access, self.mutations.read_tracker)
 
 
 def reason(error: OSError) -> str:

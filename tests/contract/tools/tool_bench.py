@@ -5,6 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import Decision
 from perdure.core.request.tool_output import OutputLimits
 from perdure.host.clock import SystemClock
 from perdure.host.files.filesystem import LocalFilesystem
@@ -13,8 +15,8 @@ from perdure.location.approval.questions import LocationQuestions
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.skills.files import SkillFiles
 from perdure.location.skills.skills import Skills
-from perdure.ports import PermissionAsk
-from perdure.schema.approval.permission import Ruleset
+from perdure.ports import PermissionAsk, PermissionGate
+from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.ids import EventID, MessageID, PermissionID, SessionID, ToolCallID
 from perdure.schema.live_event import LiveEvent
@@ -44,6 +46,8 @@ class RecordedDesk:
     meanwhile: Callable[[], object] | None = None
     """What another program does while a person decides."""
     about_protected: Exception | None = None
+    reading: Callable[[str], Effect] = permission.allow_all
+    """What rules say to reading a file."""
 
     async def require(self, ask: PermissionAsk) -> None:
         self.asked.append(ask)
@@ -53,6 +57,13 @@ class RecordedDesk:
             raise self.about_protected
         if ask.action in self.answers:
             raise self.answers[ask.action]
+
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        effect = await self.effects(ask)
+        return permission.strictest(Decision(effect(it)) for it in ask.resources).effect
+
+    async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
+        return self.reading if ask.action == "read" else permission.allow_all
 
     def questions(self) -> list[tuple[str, tuple[str, ...]]]:
         return [(ask.action, ask.resources) for ask in self.asked]
@@ -91,7 +102,9 @@ class CountingIds:
 
 
 class ToolBench:
-    def __init__(self, base: Path, *, ripgrep: str | None = None) -> None:
+    def __init__(
+        self, base: Path, *, ripgrep: str | None = None, gate: PermissionGate | None = None
+    ) -> None:
         self.root = base / "project"
         self.outside = base / "outside"
         self.outputs = base / "tool-output"
@@ -110,11 +123,11 @@ class ToolBench:
         self.environment = ToolEnvironment(
             filesystem=self.filesystem,
             processes=LocalProcesses(),
-            permissions=self.desk,
+            permissions=gate or self.desk,
             path_access=PathAccess(
                 str(self.root),
                 filesystem=self.filesystem,
-                permissions=self.desk,
+                permissions=gate or self.desk,
                 own=OwnDirectories(
                     outputs=str(self.outputs),
                     data=str(self.data),
@@ -134,12 +147,13 @@ class ToolBench:
         self.skills = AgentSkills(shelf, lambda agent: self.rules)
         self.rules: Ruleset = ()
         self.registry = ToolRegistry()
+        self.context = CONTEXT
 
     def open(self) -> AbstractContextManager[None]:
         return register_builtins(self.registry, self.environment, self.questions, self.skills)
 
     async def call(self, name: str, /, **input: JsonValue) -> Settled:
-        return await self.registry.materialize(()).settle(name, dict(input), CONTEXT)
+        return await self.registry.materialize(()).settle(name, dict(input), self.context)
 
     async def success(self, name: str, /, **input: JsonValue) -> ToolSuccess:
         settled = await self.call(name, **input)

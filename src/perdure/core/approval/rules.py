@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from perdure.core.approval.file_names import ANY_PLACE, FileNames
 from perdure.core.text import wildcard
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.schema.value import Value
@@ -54,16 +55,23 @@ class Decision(Value):
     rule: Rule | None = None
 
 
-def evaluate(rules: Ruleset, action: str, resource: str) -> Effect:
+def allow_all(resource: str) -> Effect:
+    """The decision where no rule restricts anything."""
+    return "allow"
+
+
+def evaluate(rules: Ruleset, action: str, resource: str, names: FileNames = ANY_PLACE) -> Effect:
     """The effect of the last matching rule; `ask` if there is none."""
-    rule = matching_rule(rules, action, resource)
+    rule = matching_rule(rules, action, resource, names)
     return "ask" if rule is None else rule.effect
 
 
-def matching_rule(rules: Ruleset, action: str, resource: str) -> Rule | None:
+def matching_rule(
+    rules: Ruleset, action: str, resource: str, names: FileNames = ANY_PLACE
+) -> Rule | None:
     """The last rule that matches, if any."""
     for rule in reversed(rules):
-        if wildcard.matches(rule.action, action) and wildcard.matches(rule.resource, resource):
+        if wildcard.matches(rule.action, action) and names.is_named(rule, action, resource):
             return rule
     return None
 
@@ -83,6 +91,7 @@ def decide(
     action: str,
     resources: tuple[str, ...],
     parts: ResourceParts | None = None,
+    names: FileNames = ANY_PLACE,
 ) -> Decision:
     """One decision over all resources: deny before ask before allow. No resources: allow.
 
@@ -92,7 +101,7 @@ def decide(
 
     def judge(rules: Ruleset, approved: Ruleset) -> Decision:
         if parts is None:
-            return _strictest((*rules, *approved), action, resources)
+            return _strictest((*rules, *approved), action, resources, names)
         return _decide_parts(rules, approved, action=action, resources=resources, parts=parts)
 
     own = judge(agent_rules, ())
@@ -101,10 +110,15 @@ def decide(
     return judge(agent_rules, approvals)
 
 
-def decide_protected(agent_rules: Ruleset, *, action: str, resources: tuple[str, ...]) -> Decision:
-    """The decision on a protected resource: a `deny` holds, otherwise a person is asked."""
-    own = _strictest(agent_rules, action, resources)
-    return own if own.effect == "deny" else Decision("ask", resources[0])
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """The first that denies, else the first that asks, else one that allows."""
+    asked: Decision | None = None
+    for decision in decisions:
+        if decision.effect == "deny":
+            return decision
+        if decision.effect == "ask" and asked is None:
+            asked = decision
+    return asked or Decision("allow")
 
 
 def approvals(pairs: Iterable[tuple[str, str]]) -> Ruleset:
@@ -117,16 +131,13 @@ def expand_home(rules: Ruleset, home: str) -> Ruleset:
     return tuple(_expanded(rule, home) for rule in rules)
 
 
-def _strictest(rules: Ruleset, action: str, resources: tuple[str, ...]) -> Decision:
-    asked: Decision | None = None
-    for resource in resources:
-        rule = matching_rule(rules, action, resource)
-        effect = "ask" if rule is None else rule.effect
-        if effect == "deny":
-            return Decision("deny", resource, rule)
-        if effect == "ask" and asked is None:
-            asked = Decision("ask", resource, rule)
-    return asked or Decision("allow")
+def _strictest(
+    rules: Ruleset, action: str, resources: tuple[str, ...], names: FileNames = ANY_PLACE
+) -> Decision:
+    found = ((resource, matching_rule(rules, action, resource, names)) for resource in resources)
+    return strictest(
+        Decision("ask" if rule is None else rule.effect, resource, rule) for resource, rule in found
+    )
 
 
 def _decide_parts(

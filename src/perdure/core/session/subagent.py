@@ -2,8 +2,8 @@
 
 A child is an ordinary Session; creating one and waiting for it is runtime.background.subagents.
 
-Invariant: what is denied to the agent of a calling turn is denied to everything below it. `ask` and
-`allow` are not inherited: the child's own agent decides those.
+Invariant: a child may do nothing that the agent of a calling turn may not do, and nothing unasked
+that needs a question there. `allow` is not inherited.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ from perdure.schema.value import Value
 
 ACTION: Final = "task"
 """The permission action; its resource is the name of the agent."""
-_NO_TASK: Final[Ruleset] = (Rule(ACTION, "*", "deny"),)
+_NO_TASK: Final[Ruleset] = (Rule("*", "*", "allow"), Rule(ACTION, "*", "deny"))
 _NO_TEXT: Final = "(It ended without any text.)"
 
 Outcome = Literal["completed", "failed", "running"]

@@ -7,7 +7,7 @@ Invariant: matching time is at most proportional to pattern times text.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from perdure.core.limits import WILDCARD_CACHE_ITEMS_MAX
@@ -21,6 +21,12 @@ def matches(pattern: str, text: str) -> bool:
         # Most rules name one action; comparing is much faster than a regular expression.
         return pattern.replace("\\", "/") == text.replace("\\", "/")
     return _compiled(pattern).fullmatch(text.replace("\\", "/")) is not None
+
+
+def compile_any(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    """One expression that matches what any of the patterns covers; None without patterns."""
+    expressions = [_compiled(pattern).pattern for pattern in patterns]
+    return re.compile("|".join(expressions), re.DOTALL) if expressions else None
 
 
 def star_pattern(pieces: Sequence[str]) -> str:

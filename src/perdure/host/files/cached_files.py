@@ -55,6 +55,17 @@ def real_path(path: str) -> str:
         return os.path.realpath(path)
 
 
+def ignores_case(path: str) -> bool:
+    """Whether the file system finds this existing path in another case too."""
+    folder, name = os.path.split(path)
+    try:
+        # Without following links: a link may have the name in the other case.
+        found, swapped = os.lstat(path), os.lstat(os.path.join(folder, name.swapcase()))
+    except OSError:
+        return False
+    return name != name.swapcase() and os.path.samestat(found, swapped)
+
+
 def read(path: str, *, bytes_max: int) -> bytes | None:
     """The content of a regular file; None when the path does not exist. Raises OSError."""
     try:

@@ -21,6 +21,7 @@ from perdure.core.session.budget import NO_BUDGET, Budget
 from perdure.core.settings import document
 from perdure.core.settings.settings import Settings
 from perdure.host.environment import Environment
+from perdure.location.approval.location_rules import LocationRules
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.schema.models.model import ModelRef, RequestInfo
 from perdure.schema.settings.agent import AgentInfo, AgentMode
@@ -87,10 +88,12 @@ class Agents:
         *,
         default: str | None = None,
         options: Mapping[str, AgentOptions] | None = None,
+        users_rules: Mapping[str, Ruleset] | None = None,
     ) -> None:
         self._agents = dict(agents)
         self._default = default
         self._options = dict(options or {})
+        self._users_rules = dict(users_rules or {})
 
     def list(self) -> tuple[AgentInfo, ...]:
         return tuple(self._agents.values())
@@ -105,6 +108,14 @@ class Agents:
         """The rules of an agent; an unknown one may do nothing."""
         agent = self._agents.get(name)
         return permission.DENY_ALL if agent is None else agent.permissions
+
+    def users_rules(self, name: str) -> Ruleset:
+        """The rules of an agent that the user's own documents hold, without those of others."""
+        return self._users_rules.get(name, ())
+
+    def location_rules(self, directory: str) -> LocationRules:
+        """The rules of all agents, as they apply in this Location."""
+        return LocationRules(self.rules, users=self.users_rules, directory=directory)
 
     def select(self, name: str | None) -> AgentInfo | None:
         """Return the agent of that name, also a hidden one; without a name, the default agent.
@@ -132,7 +143,12 @@ def load(settings: Settings, environment: Environment) -> Agents:
     }
     table = _AgentTable(agents, home, options=base.options, rules=global_rules)
     table.change(settings.agents)
-    return Agents(table.agents, default=settings.default_agent, options=table.options)
+    return Agents(
+        table.agents,
+        default=settings.default_agent,
+        options=table.options,
+        users_rules={name: _users_rules(settings, name, home) for name in table.agents},
+    )
 
 
 def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
@@ -270,6 +286,14 @@ def _selectable(agent: AgentInfo) -> bool:
 
 def _rules(effect: Effect, actions: Iterable[str]) -> Ruleset:
     return tuple(Rule(action, "*", effect) for action in actions)
+
+
+def _users_rules(settings: Settings, name: str, home: str) -> Ruleset:
+    own = [each for each in settings.documents if each.trust == "user" and not each.plugin]
+    for_all = (rule for document in own for rule in document.permissions)
+    changes = (change for document in own for change in document.agents if change[0] == name)
+    for_this = (rule for _, entry in changes for rule in entry.permissions or ())
+    return permission.expand_home((*for_all, *for_this), home)
 
 
 def _outside(environment: Environment) -> Ruleset:

@@ -16,7 +16,7 @@ def denied(ask: PermissionAsk, decision: Decision) -> str:
 def unattended(ask: PermissionAsk, decision: Decision) -> str:
     reason = f"{ask.action} {decision.resource} needs a person's approval, and nobody is there to "
     if ask.protected:
-        return f"{reason}give it. It is protected: no permission rule can allow it."
+        return f"{reason}give it. It is protected: only a rule that names it would let it pass."
     return f"{reason}give it. A permission rule that allows it would let it pass."
 
 

@@ -1,8 +1,9 @@
 """The PermissionGate of a Location: decides by rules, or asks the user and waits.
 
-core.approval.rules evaluates the rules. An action that they leave open becomes a pending request,
-published as a live event and answered by `reply`. Pending requests are kept in memory, with the
-tool call that waits, and in a PendingStore; an "always" reply is saved to SavedRules.
+location.approval.location_rules decides by the rules. An action that they leave open becomes a
+pending request, published as a live event and answered by `reply`. Pending requests are kept in
+memory, with the tool call that waits, and in a PendingStore; an "always" reply is saved to
+SavedRules.
 
 A request of a tool call outlives the process: when that ends, the request is left in the store, and
 the process that goes on with the call adopts it.
@@ -20,8 +21,8 @@ from msgspec import UNSET, field
 from perdure.core import limits
 from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Decision
-from perdure.core.session import subagent
 from perdure.location.approval import permission_texts
+from perdure.location.approval.location_rules import Judge, LocationRules
 from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
 from perdure.ports import (
     IdSource,
@@ -43,6 +44,7 @@ from perdure.schema.approval.permission import (
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
+from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import State, Value
 
 
@@ -68,7 +70,7 @@ Outcome = Allowed | Declined | Corrected | Unanswered
 class _Pending(Value):
     request: PermissionRequest
     ask: PermissionAsk
-    rules: Ruleset
+    judge: Judge
     outcome: asyncio.Future[Outcome]
 
 
@@ -89,7 +91,7 @@ class LocationPermissions:
     def __init__(
         self,
         *,
-        rules: Callable[[str], Ruleset],
+        rules: LocationRules,
         saved: SavedRules,
         project: Callable[[], Awaitable[ProjectID]],
         ids: IdSource,
@@ -108,7 +110,7 @@ class LocationPermissions:
         self._shared = shared or PendingPermissions()
         self._pending = self._shared.pending
 
-    def with_rules(self, rules: Callable[[str], Ruleset]) -> "LocationPermissions":
+    def with_rules(self, rules: LocationRules) -> "LocationPermissions":
         """A gate with other rules and the same pending requests."""
         return LocationPermissions(
             rules=rules,
@@ -158,6 +160,16 @@ class LocationPermissions:
         """The effect of rules and saved rules, without asking the user."""
         return (await self._decide(self._refine(ask))).effect
 
+    async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
+        """ports.PermissionGate: what rules and saved rules say, for many resources."""
+        judge = self._judge(ask)
+        is_open = judge.is_open(ask.action)
+        return judge.effect(ask.action, await self._approvals() if is_open else ())
+
+    def reading(self, agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
+        """What rules alone say to showing canonical paths to the agent of a turn."""
+        return self._rules.reading(agent, above)
+
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
         """The pending requests of one Session or of all, oldest first."""
         requests = (pending.request for pending in self._pending.values())
@@ -184,9 +196,10 @@ class LocationPermissions:
             action=request.action,
             resources=request.resources,
             save=() if request.save is UNSET else request.save,
+            protected=bool(request.metadata) and request.metadata.get("protected") is True,
         )
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._pending[request.id] = _Pending(request, ask, (), outcome)
+        self._pending[request.id] = _Pending(request, ask, Judge(rules=((),)), outcome)
 
     def suspend(self) -> None:
         """The process ends: leave what waits to the next one."""
@@ -202,50 +215,36 @@ class LocationPermissions:
     def waiting(self) -> bool:
         return bool(self._pending)
 
+    def _judge(self, ask: PermissionAsk) -> Judge:
+        return self._rules.judge(ask.agent, ask.above)
+
     def _refine(self, ask: PermissionAsk) -> PermissionAsk:
         if ask.refine is None:
             return ask
-        judges = (self._rules(ask.agent), *subagent.inherited_rules(ask.above, self._rules))
-        effects = {permission.common_effect(rules, ask.action) for rules in judges}
-        return ask if effects <= {"allow", "deny"} else ask.refine()
+        return ask.refine() if self._judge(ask).is_open(ask.action) else ask
 
     async def _decide(self, ask: PermissionAsk) -> Decision:
-        rules = self._rules(ask.agent)
-        bounds = subagent.inherited_rules(ask.above, self._rules)
-        if denied := subagent.find_denial(
-            bounds, action=ask.action, resources=ask.resources, parts=ask.parts
-        ):
-            return denied
-        if ask.protected:
-            return permission.decide_protected(rules, action=ask.action, resources=ask.resources)
-        decision = permission.decide(
-            rules, (), action=ask.action, resources=ask.resources, parts=ask.parts
-        )
+        judge = self._judge(ask)
+        decision = judge.decide(ask)
         if decision.effect != "ask":
             return decision
         while True:
             saves = self._shared.saves
             approvals = await self._approvals()
             if saves == self._shared.saves:
-                return permission.decide(
-                    rules,
-                    approvals,
-                    action=ask.action,
-                    resources=ask.resources,
-                    parts=ask.parts,
-                )
+                return judge.decide(ask, approvals)
 
     async def _approvals(self) -> Ruleset:
         saved = await self._saved.list(await self._project())
         return permission.approvals((rule.action, rule.resource) for rule in saved)
 
     async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
-        rules = self._rules(ask.agent)
+        judge = self._judge(ask)
         request = _request(request_id, ask)
         stored = await self._adopt(request)
         if isinstance(stored.request, PermissionRequest):
             request = stored.request
-        pending = _Pending(request, ask, rules, asyncio.get_running_loop().create_future())
+        pending = _Pending(request, ask, judge, asyncio.get_running_loop().create_future())
         try:
             if stored.request is None:
                 await self._shared.store.add(request)
@@ -346,23 +345,13 @@ class LocationPermissions:
         if pending.request.id in self._pending:
             self._settle(pending, "always", Allowed())
         for other in tuple(self._pending.values()):
-            if _allows(other, approvals):
+            if other.judge.decide(other.ask, approvals).effect == "allow":
                 self._settle(other, "always", Allowed())
 
     def _decline(self, session_id: SessionID | None) -> None:
         for pending in tuple(self._pending.values()):
             if session_id is None or pending.request.session_id == session_id:
                 self._settle(pending, "reject", Declined())
-
-
-def _allows(pending: _Pending, approvals: Ruleset) -> bool:
-    ask = pending.ask
-    if ask.protected:
-        return False
-    decision = permission.decide(
-        pending.rules, approvals, action=ask.action, resources=ask.resources, parts=ask.parts
-    )
-    return decision.effect == "allow"
 
 
 def _request(request_id: PermissionID, ask: PermissionAsk) -> PermissionRequest:

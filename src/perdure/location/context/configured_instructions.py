@@ -13,7 +13,7 @@ import asyncio
 import glob
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from perdure.core import limits
@@ -28,10 +28,12 @@ from perdure.location.context.instructions import (
     InstructionFile,
     InstructionFiles,
     InstructionTexts,
+    Reading,
 )
 from perdure.location.context.registry import Subject
 from perdure.location.project import parent_directories
 from perdure.ports import Clock, WebFetchError, WebPages, WebRequest
+from perdure.schema.approval.permission import Effect
 from perdure.schema.value import Value
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,7 @@ class ConfiguredInstructions:
         pages: WebPages,
         allowed_hosts: tuple[str, ...],
         clock: Clock,
+        reading: Reading = instructions.allow_reading,
     ) -> None:
         self._entries = entries
         self._root = root
@@ -79,35 +82,42 @@ class ConfiguredInstructions:
         self._web = pages
         self._allowed_hosts = allowed_hosts
         self._clock = clock
+        self._reading = reading
         self._texts = InstructionTexts()
         self._pages: dict[str, _Page] = {}
         self._found: dict[tuple[str, str], _Found] = {}
 
     async def observe(self, subject: Subject) -> Observation:
         """Observe the instructions; empty when none is configured or none exists."""
-        del subject
+        effect = self._reading(subject.agent, subject.above)
         files: dict[str, InstructionFile] = {}
         try:
             for entry in self._entries:
-                for file in await self._read(entry):
+                for file in await self._read(entry, effect):
                     files.setdefault(file.path, file)
         except (OSError, WebFetchError) as error:
             logger.warning("configured instructions: %s", error)
             return (system_context.make(CONFIGURED, UNAVAILABLE),)
         return (system_context.make(CONFIGURED, tuple(files.values())),) if files else ()
 
-    async def _read(self, entry: InstructionEntry) -> list[InstructionFile]:
+    async def _read(
+        self, entry: InstructionEntry, effect: Callable[[str], Effect]
+    ) -> list[InstructionFile]:
         if entry.text.startswith(("http://", "https://")):
             return [InstructionFile(path=entry.text, content=await self._page(entry.text))]
         paths = await self._matching(entry.directory, self._expanded(entry))
-        return list(self._files(entry, paths))
+        return list(self._files(entry, paths, effect))
 
-    def _files(self, entry: InstructionEntry, paths: tuple[str, ...]) -> Iterator[InstructionFile]:
+    def _files(
+        self, entry: InstructionEntry, paths: tuple[str, ...], effect: Callable[[str], Effect]
+    ) -> Iterator[InstructionFile]:
         own = parent_directories.link_bounds(entry.directory, self._root)
         for path in paths:
             real = cached_files.real_path(path)
             if entry.trust == "project" and not is_within(real, own):
                 self._texts.leave_out(path, "it is not in the project")
+                continue
+            if not self._texts.may_show(real, effect(real), is_meant=entry.trust == "user"):
                 continue
             content = self._texts.get(real)
             if content is not None:

@@ -3,7 +3,8 @@
 The user's own file comes first, then the project's from the Location up to its root, then those
 next to files that the Session has read. A project's file must be inside the project by its real
 path: a link could otherwise show any file of this machine to a model. core.context.system_context
-compares and renders; store.tables.instruction_table keeps what a Session has discovered.
+compares and renders; store.tables.instruction_table keeps what a Session has discovered. A file
+whose reading the rules deny to the turn's agent is left out.
 
 Invariant: a file that cannot be looked at makes the whole source unavailable; only one that is seen
 to be absent is. A file that is not text, or too large, is left out and logged, since waiting would
@@ -12,10 +13,11 @@ not help.
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from perdure.core import limits
+from perdure.core.approval import rules as permission
 from perdure.core.context import system_context
 from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
 from perdure.core.files.paths import is_within
@@ -24,11 +26,21 @@ from perdure.host.files import cached_files
 from perdure.host.files.cached_files import CachedFiles, FileTooLargeError
 from perdure.location.context.registry import Subject
 from perdure.location.project import parent_directories
+from perdure.schema.approval.permission import Effect
 from perdure.schema.codec import Record
+from perdure.schema.settings.agent import AgentInfo
 
 logger = logging.getLogger(__name__)
 
 FILE_NAME: Final = "AGENTS.md"
+
+
+Reading = Callable[[AgentInfo | None, tuple[str, ...]], Callable[[str], Effect]]
+"""For the agent of a turn and those that called it: what rules say to reading a canonical path."""
+
+
+def allow_reading(agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
+    return permission.allow_all
 
 
 class InstructionFile(Record, frozen=True):
@@ -72,6 +84,17 @@ class InstructionTexts:
         """Whether the path was a file when it was last looked at."""
         return self._files.has_read(path)
 
+    def may_show(self, path: str, effect: Effect, *, is_meant: bool) -> bool:
+        """Whether rules let a file be shown. No person can be asked while context is observed.
+
+        `is_meant`: the user or the convention names this very file as instructions, so that only a
+        denial holds.
+        """
+        shown = effect == "allow" or (effect == "ask" and is_meant)
+        if not shown and _may_exist(path):
+            self.leave_out(path, f"the rules say {effect} to reading it")
+        return shown
+
     def leave_out(self, path: str, reason: str) -> None:
         """Log once that a file is not used."""
         if (path, reason) not in self._reported:
@@ -98,16 +121,24 @@ class InstructionTexts:
 class Instructions:
     """The instruction files of one Location. Unchanged ones are not read again."""
 
-    def __init__(self, directory: str, *, root: str, environment: Environment) -> None:
+    def __init__(
+        self,
+        directory: str,
+        *,
+        root: str,
+        environment: Environment,
+        reading: Reading = allow_reading,
+    ) -> None:
         self._directory = directory
         self._root = root
         self._environment = environment
+        self._reading = reading
         self._texts = InstructionTexts()
 
     async def observe(self, subject: Subject) -> Observation:
         """Observe the files; empty when there are none."""
         try:
-            files = tuple(self._existing(subject.discovered))
+            files = tuple(self._existing(subject))
         except OSError as error:
             logger.warning("instructions: %s", error)
             return (system_context.make(INSTRUCTIONS, UNAVAILABLE),)
@@ -136,12 +167,18 @@ class Instructions:
             self._environment.variables.get(parent_directories.DISABLE)
         )
 
-    def _existing(self, discovered: Iterable[str]) -> Iterator[InstructionFile]:
+    def _existing(self, subject: Subject) -> Iterator[InstructionFile]:
         seen: set[str] = set()
-        for path in self._candidates(discovered):
+        effect = self._reading(subject.agent, subject.above)
+        for path in self._candidates(subject.discovered):
             if path in seen:
                 continue
             seen.add(path)
+            # By its real path: a link of this name can lead to any file of the project.
+            if not self._texts.may_show(
+                path, effect(path), is_meant=os.path.basename(path) == FILE_NAME
+            ):
+                continue
             content = self._texts.get(path)
             if content is not None:
                 yield InstructionFile(path=path, content=content)

@@ -4,7 +4,8 @@ Texts and paths of skills come only through the skill tool, which asks for permi
 without a description can be loaded by name and are not listed.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import UNSET
@@ -14,7 +15,7 @@ from perdure.core.context import system_context
 from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
 from perdure.core.text import xml_tags
 from perdure.location.skills.skills import ACTION, Skills
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.codec import Record
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.skill import SkillInfo
@@ -55,14 +56,25 @@ SKILLS: ContextSource[SkillSummaries] = ContextSource(
 )
 
 
-def observe(skills: Skills, agent: AgentInfo | None, *, listed_before: bool = False) -> Observation:
+def observe(
+    skills: Skills,
+    agent: AgentInfo | None,
+    *,
+    listed_before: bool = False,
+    reading: Callable[[str], Effect] = permission.allow_all,
+) -> Observation:
     """Observe the skills of one agent; empty when it may not use any.
 
     `listed_before`: the model has a list already, which stays while a source cannot be read.
+    `reading`: what rules say to reading a canonical path; the description is from the file.
     """
     if agent is None:
         return ()
-    usable = skills.permitted(agent.permissions)
+    usable = [
+        found
+        for found in skills.permitted(agent.permissions)
+        if reading(os.path.realpath(found.location)) == "allow"
+    ]
     if listed_before and not skills.is_known:
         return (system_context.make(SKILLS, UNAVAILABLE),)
     if not usable and permission.evaluate(agent.permissions, ACTION, "*") == "deny":
@@ -84,7 +96,7 @@ class AgentSkills:
         return tuple(found.name for found in self._skills.permitted(self._rules(agent)))
 
 
-def _summaries(usable: tuple[SkillInfo, ...]) -> list[SkillSummary]:
+def _summaries(usable: Sequence[SkillInfo]) -> list[SkillSummary]:
     return [
         SkillSummary(found.name, xml_tags.one_line(found.description))
         for found in usable

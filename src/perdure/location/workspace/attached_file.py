@@ -70,12 +70,19 @@ class AttachedFiles:
         self._read = make_read(environment)
 
     async def read(
-        self, reference: FileReference, *, session_id: SessionID, message_id: MessageID, agent: str
+        self,
+        reference: FileReference,
+        *,
+        session_id: SessionID,
+        message_id: MessageID,
+        agent: str,
+        above: tuple[str, ...] = (),
     ) -> tuple[ToolContent, ...]:
         """Read a path. Raises ToolFailure and the permission errors, as the read tool does."""
         context = ToolCallContext(
             session_id=session_id,
             agent=agent,
+            above=above,
             assistant_message_id=message_id,
             call_id=_CALL,
             # The model is not known yet; media that it cannot read is replaced when sent.
@@ -141,8 +148,10 @@ def _page(page: TextPage) -> str:
 
 
 def _listing(page: DirectoryPage) -> str:
-    lines = [entry.path for entry in page.entries] or ["(empty)"]
-    return "\n".join([*lines, "[There are more entries]"] if page.truncated else lines)
+    omitted = page.omitted.describe() if page.omitted else []
+    lines = [entry.path for entry in page.entries] or ([] if omitted else ["(empty)"])
+    more = ["[There are more entries]"] if page.truncated else []
+    return "\n".join([*lines, *more, *omitted])
 
 
 def _document(file: FileAttachment, name: str, data: bytes) -> tuple[ToolContent, ...] | None:

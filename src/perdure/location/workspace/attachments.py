@@ -24,6 +24,7 @@ from perdure.core.web.address import WebAddressError
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.location.workspace.attached_file import AttachedFiles, FileReference, parse_reference
 from perdure.ports import PermissionAsk, PermissionBlockedError, WebFetchError, WebPage, WebRequest
+from perdure.schema.approval.permission import Effect
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.prompt import FileAttachment, Prompt
 from perdure.schema.session.tool import AttachedContent, FileContent, TextContent, ToolContent
@@ -44,6 +45,8 @@ class AttachmentContext(Value, kw_only=True):
     session_id: SessionID
     message_id: MessageID
     agent: str
+    above: tuple[str, ...] = ()
+    """The agents that called this Session: the prompt of a subagent is the words of a model."""
 
 
 class AttachmentPermissions:
@@ -64,6 +67,12 @@ class AttachmentPermissions:
             raise PermissionBlockedError(f"a rule denies {ask.action}")
         if effect == "ask" and outside:
             raise PermissionBlockedError(f"it is outside the project: no rule allows {ask.action}")
+
+    async def evaluate(self, ask: PermissionAsk) -> Effect:
+        return await self._permissions.evaluate(ask)
+
+    async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
+        return await self._permissions.effects(ask)
 
 
 class Attachments:
@@ -135,6 +144,7 @@ class Attachments:
                 session_id=context.session_id,
                 message_id=context.message_id,
                 agent=context.agent,
+                above=context.above,
             )
         except (ToolFailure, PermissionBlockedError) as refused:
             return _note(name, str(refused))
@@ -152,6 +162,7 @@ class Attachments:
         ask = PermissionAsk(
             session_id=context.session_id,
             agent=context.agent,
+            above=context.above,
             action="read",
             resources=(target.resource,),
         )
@@ -183,6 +194,7 @@ class Attachments:
             ask = PermissionAsk(
                 session_id=context.session_id,
                 agent=context.agent,
+                above=context.above,
                 action="webfetch",
                 resources=(url,),
             )

@@ -136,7 +136,8 @@ async def with_attachments(boundary: Boundary, attachments: Attachments, agent: 
 
     The content is committed with the promotion or not at all; a later try reads it again.
     """
-    facts = [await _with_content(fact, attachments, agent) for fact in boundary.facts]
+    above = boundary.callers
+    facts = [await _with_content(fact, attachments, agent, above) for fact in boundary.facts]
     return replace(boundary, facts=tuple(facts))
 
 
@@ -271,11 +272,13 @@ def _notice(notice: Notice) -> SyntheticAdded:
     )
 
 
-async def _with_content(fact: SessionEvent, attachments: Attachments, agent: str) -> SessionEvent:
+async def _with_content(
+    fact: SessionEvent, attachments: Attachments, agent: str, above: tuple[str, ...]
+) -> SessionEvent:
     if not isinstance(fact, PromptPromoted):
         return fact
     listener = AttachmentContext(
-        session_id=fact.session_id, message_id=fact.message_id, agent=agent
+        session_id=fact.session_id, message_id=fact.message_id, agent=agent, above=above
     )
     content = await attachments.read(fact.prompt, listener)
     return replace(fact, attached=content) if content else fact

@@ -22,6 +22,7 @@ from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, encode_text, reason
+from perdure.tools.files.file_permissions import FileChange
 from perdure.tools.files.mutation import FileMutations, StaleContentError
 from perdure.tools.files.path_access import Target
 
@@ -81,12 +82,18 @@ def make_apply_patch(environment: ToolEnvironment) -> Tool[ApplyPatchInput, Appl
         text = input.patch_text
         changes = await offload(len(text), lambda: _parse(text))
         targets = await _claim_targets(environment, changes, context)
-        await environment.require_edit(context, targets.values())
+        approved = await environment.file_permissions.require_change(
+            context,
+            targets.values(),
+            uses=[targets[it.path] for it in changes if isinstance(it, UpdateFile)],
+            preview=lambda: _preview(environment, changes, targets),
+        )
         async with AsyncExitStack() as stack:
             # In sorted order, so that two patches cannot deadlock.
             for path in sorted({target.path for target in targets.values()}):
                 await stack.enter_async_context(environment.mutations.locked(path))
             prepared = [await _prepare(environment, change, targets) for change in changes]
+            _require_as_approved(prepared, approved)
             for change in prepared:
                 await _require_current(environment, change, context)
             return await _commit(environment, prepared, context)
@@ -116,6 +123,15 @@ class _Prepared(Value, kw_only=True):
     @property
     def size(self) -> int:
         return len(self.read or b"") + len(self.data or b"")
+
+    def file_changes(self) -> tuple[FileChange, ...]:
+        """What happens to each path: a move removes one file and creates another."""
+        if self.type != "move":
+            return (FileChange(target=self.target, before=self.read, after=self.data),)
+        return (
+            FileChange(target=self.target, before=self.read, after=None),
+            FileChange(target=self.destination, before=None, after=self.data),
+        )
 
     def diff(self) -> FileDiff:
         before, after = _text(self.read), _text(self.data)
@@ -157,8 +173,7 @@ async def _claim_targets(
 ) -> dict[str, Target]:
     """Resolve each path of the patch, with approval if it is outside."""
     paths = [change.path for change in changes]
-    updates = [change for change in changes if isinstance(change, UpdateFile)]
-    paths += [change.move_to for change in updates if change.move_to is not None]
+    paths += [path for change in changes for path in _paths(change)[1:]]
     targets = await environment.path_access.claim_all_for_writing(paths, context)
     seen: set[str] = set()
     for path in paths:
@@ -166,6 +181,30 @@ async def _claim_targets(
             raise ToolFailure(f"The patch is rejected: it changes {targets[path].resource} twice")
         seen.add(targets[path].path)
     return targets
+
+
+async def _preview(
+    environment: ToolEnvironment, changes: Sequence[Change], targets: dict[str, Target]
+) -> list[FileChange]:
+    """What the patch does to each file, as far as it is Protected."""
+    named = [it for it in changes if any(targets[path].protection for path in _paths(it))]
+    prepared = [await _prepare(environment, change, targets) for change in named]
+    return [change for it in prepared for change in it.file_changes()]
+
+
+def _require_as_approved(prepared: Sequence[_Prepared], approved: Sequence[FileChange]) -> None:
+    now = [change for it in prepared for change in it.file_changes()]
+    for change in approved:
+        if change not in now:
+            raise ToolFailure(
+                f"{change.target.resource} has changed since the change was approved; read it"
+                " again. Nothing was changed."
+            )
+
+
+def _paths(change: Change) -> tuple[str, ...]:
+    moved = change.move_to if isinstance(change, UpdateFile) else None
+    return (change.path,) if moved is None else (change.path, moved)
 
 
 async def _prepare(

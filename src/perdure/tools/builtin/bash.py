@@ -34,6 +34,7 @@ from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.builtin import bash_background
 from perdure.tools.builtin.bash_approval import permission_ask
 from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.shell import protected_changes
 from perdure.tools.shell.command_output import CommandOutput
 
 DESCRIPTION: Final = f"""\
@@ -108,6 +109,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         )
         if input.background is True:
             return await _start(environment, input, directory, context)
+        guarded = await protected_changes.observe(environment.filesystem, input.command, directory)
         spool = None if environment.outputs is None else environment.outputs.spool()
         output = CommandOutput(spool, context.progress)
         try:
@@ -123,7 +125,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             raise
         finally:
             output.close()
-        warnings = _outside_paths(input.command, directory)
+        warnings = (*_outside_paths(input.command, directory), *await guarded.list_changed())
         return await _make_output(result, output, warnings, environment.output_limits)
 
     return Tool(

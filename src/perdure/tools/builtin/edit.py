@@ -4,6 +4,7 @@ An invalid request is refused before permission is asked; whether the passage ex
 afterwards, because the answer reveals something about the file.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
@@ -17,6 +18,7 @@ from perdure.schema.session.session import FileDiff
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, encode_text, reason
+from perdure.tools.files.file_permissions import FileChange
 from perdure.tools.files.mutation import StaleContentError
 from perdure.tools.files.path_access import Target
 from perdure.tools.files.post_edit import PostEditResult
@@ -59,11 +61,16 @@ def make_edit(environment: ToolEnvironment) -> Tool[EditInput, EditOutput]:
     async def execute(input: EditInput, context: ToolCallContext) -> EditOutput:
         _check(input)
         target = await environment.path_access.claim_for_writing(input.path, context)
-        await environment.require_edit(context, (target,))
         try:
+            approved = await environment.file_permissions.require_change(
+                context,
+                (target,),
+                uses=(target,),
+                preview=lambda: _preview(environment, target, input),
+            )
             # Held from reading to writing, so that concurrent edits run one after another.
             async with environment.mutations.locked(target.path):
-                return await _edit(environment, target, input, context)
+                return await _edit(environment, target, input, context, approved=approved)
         except StaleContentError as error:
             raise ToolFailure(
                 f"{target.resource} has changed since it was read; read it again"
@@ -104,10 +111,25 @@ def _check(input: EditInput) -> None:
             encode_text(input.old_string + input.new_string)
 
 
+async def _preview(
+    environment: ToolEnvironment, target: Target, input: EditInput
+) -> tuple[FileChange, ...]:
+    data = await _read(environment, target)
+    edited = await offload(len(data), lambda: _apply(data, target, input))
+    return (FileChange(target=target, before=data, after=edited.text.encode()),)
+
+
 async def _edit(
-    environment: ToolEnvironment, target: Target, input: EditInput, context: ToolCallContext
+    environment: ToolEnvironment,
+    target: Target,
+    input: EditInput,
+    context: ToolCallContext,
+    *,
+    approved: Sequence[FileChange],
 ) -> EditOutput:
     data = await _read(environment, target)
+    if any(change.before != data for change in approved):
+        raise StaleContentError(target.path)
     await environment.mutations.require_current(context.session_id, target, data)
     edited = await offload(len(data), lambda: _apply(data, target, input))
     after = edited.text.encode()

@@ -13,6 +13,7 @@ from perdure.schema.codec import Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.files.file_permissions import Omitted
 from perdure.tools.files.path_access import Target
 from perdure.tools.search import search
 from perdure.tools.search.search import FoundFile, SearchPath
@@ -37,12 +38,14 @@ class GlobInput(Record, frozen=True):
 class GlobStructured(Record, frozen=True):
     entries: tuple[FoundFile, ...]
     truncated: bool
+    omitted: Omitted | UnsetType = UNSET
 
 
 class GlobOutput(Record, frozen=True):
     root: str
     entries: tuple[FoundFile, ...]
     truncated: bool
+    omitted: Omitted | UnsetType = UNSET
 
 
 def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
@@ -52,15 +55,22 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
         limit = SEARCH_RESULTS_DEFAULT if isinstance(input.limit, UnsetType) else input.limit
         target = await environment.path_access.claim(search_path, "directory", context)
         root = await environment.path_access.root()
+        permissions = environment.file_permissions
+        await permissions.refuse_denied(context, target)
         metadata = {"root": root, "path": target.resource, "limit": limit}
         await environment.require(context, "glob", (input.pattern,), save=("*",), metadata=metadata)
         try:
             files = environment.files(target)
             if not (await files.stat(target.path)).is_directory:
                 raise ToolFailure(f"{search_path} is not a directory")
+            view = await permissions.view(context)
             # One more than the limit shows whether there are more.
             listing = await search.find_files(
-                environment, target.path, input.pattern, paths_max=limit + 1
+                environment,
+                target.path,
+                input.pattern,
+                paths_max=limit + 1,
+                keep=lambda path: view.shows(search.resource_below(target.resource, path)),
             )
         except OSError as error:
             raise ToolFailure(f"Unable to search {search_path}: {reason(error)}") from error
@@ -69,6 +79,7 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
             root=root,
             entries=tuple(_entry(target, path) for path in paths),
             truncated=not listing.complete or len(listing.paths) > limit,
+            omitted=view.omitted or UNSET,
         )
 
     return Tool(
@@ -88,11 +99,14 @@ def _content(output: GlobOutput) -> tuple[ToolContent, ...]:
     lines = [posixpath.join(output.root, entry.path) for entry in output.entries]
     if output.truncated:
         lines.append("(There are more results: narrow the pattern or the path.)")
-    return (TextContent(text="\n".join(lines) or "No files found"),)
+    omitted = output.omitted.describe() if output.omitted else []
+    return (TextContent(text="\n".join([*(lines or ["No files found"]), *omitted])),)
 
 
 def _structured(output: GlobOutput) -> GlobStructured:
-    return GlobStructured(entries=output.entries, truncated=output.truncated)
+    return GlobStructured(
+        entries=output.entries, truncated=output.truncated, omitted=output.omitted
+    )
 
 
 async def _confirm_files(files: Filesystem, target: Target, paths: Sequence[str]) -> Sequence[str]:
@@ -103,5 +117,5 @@ async def _confirm_files(files: Filesystem, target: Target, paths: Sequence[str]
 
 def _entry(target: Target, path: str) -> FoundFile:
     """An entry with a path relative to the Location, or absolute outside."""
-    full = posixpath.normpath(posixpath.join(target.resource, path))
+    full = search.resource_below(target.resource, path)
     return FoundFile(path=printable(full), type="file")

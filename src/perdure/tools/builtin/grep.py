@@ -16,6 +16,7 @@ from perdure.schema.codec import JsonObject, Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, reason
+from perdure.tools.files.file_permissions import FileView, Omitted
 from perdure.tools.files.path_access import Target
 from perdure.tools.search import search
 from perdure.tools.search.search import FoundFile, LineMatch, LineSearch, SearchPath
@@ -58,12 +59,14 @@ class Match(Record, frozen=True):
 class GrepStructured(Record, frozen=True):
     matches: tuple[Match, ...]
     truncated: bool
+    omitted: Omitted | UnsetType = UNSET
 
 
 class GrepOutput(Record, frozen=True):
     root: str
     matches: tuple[Match, ...]
     truncated: bool
+    omitted: Omitted | UnsetType = UNSET
 
 
 def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
@@ -74,11 +77,12 @@ def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
         search_path = "." if isinstance(input.path, UnsetType) else input.path
         target = await environment.path_access.claim(search_path, "directory", context)
         root = await environment.path_access.root()
+        await environment.file_permissions.refuse_denied(context, target)
         await environment.require(
             context, "grep", (input.pattern,), save=("*",), metadata=_metadata(input, root, target)
         )
         try:
-            return await _search(environment, input, root, target)
+            return await _search(environment, input, target, context)
         except OSError as error:
             raise ToolFailure(f"Unable to search {search_path}: {reason(error)}") from error
 
@@ -96,20 +100,24 @@ def make_grep(environment: ToolEnvironment) -> Tool[GrepInput, GrepOutput]:
 
 
 def _content(output: GrepOutput) -> tuple[ToolContent, ...]:
+    omitted = output.omitted.describe() if output.omitted else []
     if not output.matches:
         more = " (the search was not complete)" if output.truncated else ""
-        return (TextContent(text=f"No matches found{more}"),)
+        return (TextContent(text="\n".join([f"No matches found{more}", *omitted])),)
     lines = [f"Found {len(output.matches)} matches"]
     for path, matches in itertools.groupby(output.matches, key=lambda match: match.entry.path):
         lines += ["", f"{posixpath.join(output.root, path)}:"]
         lines += [f"  Line {match.line}: {match.text}" for match in matches]
     if output.truncated:
         lines += ["", "(There are more results: narrow the pattern, the path or include.)"]
+    lines += ["", *omitted] if omitted else []
     return (TextContent(text="\n".join(lines)),)
 
 
 def _structured(output: GrepOutput) -> GrepStructured:
-    return GrepStructured(matches=output.matches, truncated=output.truncated)
+    return GrepStructured(
+        matches=output.matches, truncated=output.truncated, omitted=output.omitted
+    )
 
 
 def _metadata(input: GrepInput, root: str, target: Target) -> JsonObject:
@@ -120,28 +128,58 @@ def _metadata(input: GrepInput, root: str, target: Target) -> JsonObject:
 
 
 async def _search(
-    environment: ToolEnvironment, input: GrepInput, root: str, target: Target
+    environment: ToolEnvironment,
+    input: GrepInput,
+    target: Target,
+    context: ToolCallContext,
 ) -> GrepOutput:
     files, limit = environment.files(target), _limit(input)
     status = await files.stat(target.path)
     if not status.is_directory and not status.is_file:
         raise ToolFailure(f"{target.resource} is not a regular file")
+    if status.is_file:
+        await environment.file_permissions.require_used(context, target)
+    view = await environment.file_permissions.view(context)
+    base = target.resource if status.is_directory else posixpath.dirname(target.resource)
+
+    def is_shown(path: str) -> bool:
+        # The one file that is named has been asked for.
+        return status.is_file or view.is_shown(search.resource_below(base, path))
+
     search_for = LineSearch(
         path=target.path,
         is_directory=status.is_directory,
         pattern=input.pattern,
         include=None if isinstance(input.include, UnsetType) else input.include,
         matches_max=limit + 1,
+        keep=is_shown,
     )
     listing = await search.find_lines(environment, search_for)
+    if status.is_directory and view.is_partial:
+        await _note_omitted(environment, input, target, view)
     directory = target.path if status.is_directory else posixpath.dirname(target.path)
     wanted = listing.matches[:limit]
     confirmed = [found for found in wanted if await search.is_confirmed(files, directory, found)]
-    base = target.resource if status.is_directory else posixpath.dirname(target.resource)
     return GrepOutput(
-        root=root,
+        root=await environment.path_access.root(),
         matches=tuple(_match(base, found) for found in confirmed),
         truncated=not listing.complete or len(confirmed) < len(listing.matches),
+        omitted=view.omitted or UNSET,
+    )
+
+
+async def _note_omitted(
+    environment: ToolEnvironment, input: GrepInput, target: Target, view: FileView
+) -> None:
+    """Note which files were not searched.
+
+    It is told of all such files, and not of those with matches: that would answer the search.
+    """
+    await search.find_files(
+        environment,
+        target.path,
+        "**" if isinstance(input.include, UnsetType) else input.include,
+        keep=lambda path: view.shows(search.resource_below(target.resource, path)),
     )
 
 

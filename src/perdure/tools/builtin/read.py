@@ -30,6 +30,7 @@ from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, printable, reason
 from perdure.tools.files import read_tracking
+from perdure.tools.files.file_permissions import FileView, Omitted
 from perdure.tools.files.line_pager import LinePager
 from perdure.tools.files.path_access import Target
 from perdure.tools.files.read_tracking import ReadTracker
@@ -90,6 +91,7 @@ class DirectoryPage(Record, frozen=True):
     entries: tuple[DirectoryEntry, ...]
     truncated: bool
     next: int | UnsetType = UNSET
+    omitted: Omitted | UnsetType = UNSET
 
 
 class Image(Record, frozen=True):
@@ -128,13 +130,14 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
 
     async def execute(input: ReadInput, context: ToolCallContext) -> ReadOutput:
         target = await environment.path_access.claim(input.path, "directory", context)
-        files = environment.files(target)
+        files, permissions = environment.files(target), environment.file_permissions
+        await permissions.refuse_denied(context, target)
         try:
             status = await files.stat(target.path)
-            if not target.managed:
-                await environment.require(context, "read", (target.resource,), save=("*",))
+            await permissions.require_shown(context, target)
             if status.is_directory:
-                return ReadOutput(directory=await _directory_page(environment, target, input))
+                view = await permissions.view(context)
+                return ReadOutput(directory=await _directory_page(environment, target, input, view))
             tracker = environment.mutations.read_tracker
             reading = _Reading(files, target, tracker, context, environment.images)
             return await _file(reading, status, input, one_image)
@@ -312,11 +315,15 @@ def _describe_image(path: str, image: PreparedImage) -> Image:
 
 
 async def _directory_page(
-    environment: ToolEnvironment, target: Target, input: ReadInput
+    environment: ToolEnvironment, target: Target, input: ReadInput, view: FileView
 ) -> DirectoryPage:
     start = 0 if isinstance(input.offset, UnsetType) else input.offset - 1
     limit = DIRECTORY_ENTRIES_MAX if isinstance(input.limit, UnsetType) else input.limit
-    children = await environment.files(target).list(target.path)
+    listed = await environment.files(target).list(target.path)
+    folder = target.resource
+    children = await asyncio.to_thread(
+        lambda: [child for child in listed if view.shows(_below(folder, child[0]))]
+    )
     ordered = sorted(children, key=lambda child: (not child[1].is_directory, child[0]))
     if start and start >= len(ordered):
         raise ToolFailure(
@@ -325,26 +332,43 @@ async def _directory_page(
     end = start + limit
     more = end < len(ordered)
     return DirectoryPage(
-        entries=await _entries(environment, target.path, ordered[start:end]),
+        entries=await _entries(environment, target, ordered[start:end], view),
         truncated=more,
         next=end + 1 if more else UNSET,
+        omitted=view.omitted or UNSET,
     )
 
 
 async def _entries(
-    environment: ToolEnvironment, directory: str, children: Sequence[tuple[str, FileStat]]
+    environment: ToolEnvironment,
+    target: Target,
+    children: Sequence[tuple[str, FileStat]],
+    view: FileView,
 ) -> tuple[DirectoryEntry, ...]:
     entries: list[DirectoryEntry] = []
     for name, status in children:
-        real = await environment.filesystem.real_path(posixpath.join(directory, name))
-        # A link that leads outside the approved directory is not listed.
-        if not (is_within(real, directory) or await environment.path_access.contains(real)):
+        path = posixpath.join(target.path, name)
+        real = await environment.filesystem.real_path(path)
+        if real != path and not await _may_follow(environment, target, real, view):
             continue
         if status.is_directory:
             entries.append(DirectoryEntry(path=f"{printable(name)}/", type="directory"))
         elif status.is_file:
             entries.append(DirectoryEntry(path=printable(name), type="file"))
     return tuple(entries)
+
+
+async def _may_follow(
+    environment: ToolEnvironment, target: Target, real: str, view: FileView
+) -> bool:
+    """Whether a link is listed: not if it leads to what may not be shown, or outside."""
+    if await environment.path_access.contains(real):
+        return view.shows(posixpath.relpath(real, await environment.path_access.root()))
+    return is_within(real, target.path) and view.shows(real)
+
+
+def _below(folder: str, name: str) -> str:
+    return name if folder == "." else posixpath.join(folder, name)
 
 
 def _file_uri(path: str) -> str:

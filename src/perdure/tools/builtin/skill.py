@@ -51,7 +51,12 @@ def make_skill(environment: ToolEnvironment, skills: SkillLookup) -> Tool[SkillI
         await environment.require(context, "skill", (input.name,), save=(input.name,))
         found = _require_skill(skills, input.name, context)
         directory = _directory(found)
-        files = await _list_files(environment.filesystem, found)
+        files: list[str] = []
+        if directory is not None:
+            real = await environment.filesystem.real_path(found.location)
+            target = await environment.path_access.resolve(real)
+            await environment.file_permissions.require_used(context, target)
+            files = await _list_files(environment, found, context)
         return SkillOutput(
             name=found.name,
             output=_text(found, directory, files),
@@ -104,14 +109,21 @@ def _text(found: SkillInfo, directory: str | None, files: list[str]) -> str:
     return "\n".join((*parts, "</skill_content>"))
 
 
-async def _list_files(filesystem: Filesystem, found: SkillInfo) -> list[str]:
+async def _list_files(
+    environment: ToolEnvironment, found: SkillInfo, context: ToolCallContext
+) -> list[str]:
     """Some of the other files of a skill. Only a skill with its own directory has any."""
     if posixpath.basename(found.location) != skill.FILE_NAME:
         return []
+    filesystem, path_access = environment.filesystem, environment.path_access
     base = posixpath.dirname(found.location)
+    view = await environment.file_permissions.view(context)
     try:
         real_base = await filesystem.real_path(base)
-        return await _sample_files(filesystem, base, real_base)
+        files = await _sample_files(filesystem, base, real_base)
+        real = [await path_access.resolve(await filesystem.real_path(file)) for file in files]
+        shown = zip(files, real, strict=True)
+        return [file for file, target in shown if view.is_shown(target.resource)]
     except OSError:
         # The skill was removed meanwhile. Its text is loaded; the list is optional.
         return []

@@ -8,12 +8,13 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core.files import exact_edit
-from perdure.core.limits import WRITE_FILE_BYTES_MAX
+from perdure.core.limits import EDIT_FILE_BYTES_MAX, WRITE_FILE_BYTES_MAX
 from perdure.schema.codec import Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, encode_text, reason
 from perdure.tools.files import read_tracking
+from perdure.tools.files.file_permissions import FileChange
 from perdure.tools.files.path_access import Target
 from perdure.tools.files.post_edit import PostEditResult
 
@@ -48,8 +49,10 @@ def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
     async def execute(input: WriteInput, context: ToolCallContext) -> WriteOutput:
         _check(input.content)
         target = await environment.path_access.claim_for_writing(input.path, context)
-        await environment.require_edit(context, (target,))
         try:
+            await environment.file_permissions.require_change(
+                context, (target,), preview=lambda: _preview(environment, target, input.content)
+            )
             async with environment.mutations.locked(target.path):
                 existed, checked = await _write(environment, target, input.content, context)
         except OSError as error:
@@ -102,6 +105,16 @@ async def _write(
     )
     await environment.mutations.note(context.session_id, target, checked.data)
     return existed, checked
+
+
+async def _preview(
+    environment: ToolEnvironment, target: Target, content: str
+) -> tuple[FileChange, ...]:
+    files, before = environment.files(target), None
+    if await _is_existing_file(environment, target):
+        # What is larger cannot be replaced either, because it cannot have been read.
+        before = await files.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX)
+    return (FileChange(target=target, before=before, after=content.encode()),)
 
 
 async def _is_existing_file(environment: ToolEnvironment, target: Target) -> bool:

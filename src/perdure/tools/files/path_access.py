@@ -13,7 +13,8 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from perdure.core.files import paths as protected_path
+from perdure.core.approval import protected_paths
+from perdure.core.approval.protected_paths import Protection
 from perdure.core.files.paths import is_within
 from perdure.core.limits import PATH_CHARS_MAX
 from perdure.ports import Filesystem, PermissionAsk, PermissionGate
@@ -45,8 +46,8 @@ class Target(Value, kw_only=True):
     external: bool
     managed: bool = False
     """A Managed Tool Output File: may be read, not written."""
-    protected: bool = False
-    """A Protected path: the user must allow each change."""
+    protection: Protection | None = None
+    """Set for a Protected path that may be written: why a person is asked about a change."""
 
 
 class _RealDirectories(Value, kw_only=True):
@@ -108,6 +109,10 @@ class PathAccess:
         """The canonical directory of the Location."""
         return (await self._directories()).root
 
+    async def managed_prefix(self) -> str:
+        """How the paths of all Managed Tool Output Files begin."""
+        return f"{(await self._directories()).outputs}/{NAME_PREFIX}"
+
     async def contains(self, real_path: str) -> bool:
         """Whether a canonical path is inside the Location."""
         return is_within(real_path, await self.root())
@@ -149,14 +154,14 @@ class PathAccess:
             raise ToolFailure(f"{target.resource} belongs to this program and cannot be changed")
         settings = own.configuration
         is_user_settings = settings is not None and is_within(target.path, settings)
-        if not is_user_settings and not protected_path.is_protected(target.path):
-            return target
         return Target(
             path=target.path,
             root=target.root,
             resource=target.resource,
             external=target.external,
-            protected=True,
+            protection=protected_paths.USER_SETTINGS
+            if is_user_settings
+            else protected_paths.find_protection(target.path),
         )
 
     def _reference(self, path: str) -> str | None:

@@ -15,7 +15,8 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -43,11 +44,22 @@ _COMMON: Final = ("--no-config", "--no-require-git")
 _NAME_GLOB: Final = re.compile(r"(?!\*\*$)(?:[A-Za-z0-9_.*?-]|\{[A-Za-z0-9_.*?,-]+\})+")
 _SUFFIX_PATTERN: Final = re.compile(r"(?:\*\*/)?\*[A-Za-z0-9_.-]+")
 _SPECIAL: Final = re.compile(r"[*?\[\]{},!\\]")
+_PATH_OF_MATCH: Final = re.compile(
+    rb'\{"type":"match","data":\{"path":(\{"(?:text|bytes)":"(?:[^"\\]|\\.)*"\})'
+)
 _BOM: Final = b"\xef\xbb\xbf"
 _FAILED: Final = 2
 
 Bytes = bytes
 """Alias for classes in which a field is called `bytes`."""
+
+Keep = Callable[[str], bool]
+"""Whether a path that was found, relative to the search root, is kept."""
+
+
+def _keep_all(path: str) -> bool:
+    return True
+
 
 SearchPath = Annotated[
     str, Meta(description="Where to search; the project unless set.", min_length=1)
@@ -99,6 +111,8 @@ class LineSearch(Value, kw_only=True):
     pattern: str
     include: str | None
     matches_max: int
+    keep: Keep = _keep_all
+    """Whether the lines of a file may be shown, by its path below the directory."""
 
 
 class FileListing(Value):
@@ -130,8 +144,18 @@ def check_length(pattern: str) -> None:
     encode_text(pattern)
 
 
+def resource_below(folder: str, path: str) -> str:
+    """The resource of a path that was found below the folder of this resource."""
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
 async def find_files(
-    environment: ToolEnvironment, root: str, pattern: str, *, paths_max: int | None = None
+    environment: ToolEnvironment,
+    root: str,
+    pattern: str,
+    *,
+    paths_max: int | None = None,
+    keep: Keep = _keep_all,
 ) -> FileListing:
     """The first files below `root` that match a pattern, relative to it and sorted."""
     wanted = parse_glob(pattern)
@@ -141,11 +165,11 @@ async def find_files(
 
     def parse_output() -> list[str]:
         names = prefilter.filter(result.output)
-        if _SUFFIX_PATTERN.fullmatch(pattern):
+        if keep is _keep_all and _SUFFIX_PATTERN.fullmatch(pattern):
             first = sorted(names) if paths_max is None else heapq.nsmallest(paths_max, names)
             return [os.fsdecode(name[2:]) for name in first]
         paths = (os.fsdecode(name[2:]) for name in sorted(names))
-        return list(itertools.islice(filter(wanted.matches, paths), paths_max))
+        return list(itertools.islice(filter(keep, filter(wanted.matches, paths)), paths_max))
 
     # On a thread: hundreds of thousands of names take a while.
     return FileListing(await asyncio.to_thread(parse_output), _is_complete(result))
@@ -157,12 +181,12 @@ async def find_lines(environment: ToolEnvironment, wanted: LineSearch) -> MatchL
     An unsorted search, which can use all processors, collects all matches. If there are too many,
     a sorted search stops at the maximum.
     """
-    unsorted = _Collector(wanted.include, matches_max=SEARCH_COLLECTED_MAX)
+    unsorted = _Collector(wanted, matches_max=SEARCH_COLLECTED_MAX)
     complete = await _collect(environment, wanted, unsorted)
     if not unsorted.full:
         found = sorted(unsorted.matches, key=lambda it: (it.path.raw(), it.line_number))
         return MatchListing(found, complete)
-    in_order = _Collector(wanted.include, matches_max=wanted.matches_max)
+    in_order = _Collector(wanted, matches_max=wanted.matches_max)
     await _collect(environment, wanted, in_order, "--sort", "path")
     return MatchListing(in_order.matches, complete=False)
 
@@ -174,8 +198,9 @@ class _FullError(Exception):
 class _Collector:
     """An OutputSink that keeps the matches of a search. Raises _FullError to end it."""
 
-    def __init__(self, include: str | None, *, matches_max: int) -> None:
-        self._wanted = None if include is None else parse_glob(include)
+    def __init__(self, search: LineSearch, *, matches_max: int) -> None:
+        self._wanted = None if search.include is None else parse_glob(search.include)
+        self._keep = lru_cache(maxsize=SEARCH_COLLECTED_MAX)(search.keep)
         self._decoder = msgspec.json.Decoder(_Answer)
         self._matches_max = matches_max
         self._bytes = 0
@@ -195,7 +220,8 @@ class _Collector:
 
     def _extend(self, piece: bytes) -> None:
         if len(self._rest) + len(piece) > SEARCH_ANSWER_BYTES_MAX:
-            self._skipping = self.left_out = True
+            self._skipping = True
+            self._rest += piece[: SEARCH_ANSWER_BYTES_MAX - len(self._rest)]
         if not self._skipping:
             self._rest += piece
 
@@ -203,7 +229,10 @@ class _Collector:
         record, skipped = bytes(self._rest), self._skipping
         self._rest.clear()
         self._skipping = False
-        if skipped or not record.startswith(b'{"type":"match"'):
+        if not record.startswith(b'{"type":"match"'):
+            return
+        if skipped:
+            self.left_out = self.left_out or self._is_long_match_included(record)
             return
         match = self._decoder.decode(record).data
         if not self._is_included(relative_path(match)):
@@ -214,8 +243,15 @@ class _Collector:
             self.full = True
             raise _FullError
 
+    def _is_long_match_included(self, start: bytes) -> bool:
+        """Whether a match that is too long would be shown, by the path at its start."""
+        found = _PATH_OF_MATCH.match(start)
+        path = "" if found is None else str(msgspec.json.decode(found[1], type=Text))
+        return found is None or self._is_included(path.removeprefix("./"))
+
     def _is_included(self, path: str) -> bool:
-        return self._wanted is None or (_is_visible(path) and self._wanted.matches(path))
+        included = self._wanted is None or (_is_visible(path) and self._wanted.matches(path))
+        return included and self._keep(path)
 
 
 async def _collect(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from perdure.core import limits
+from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import Headless, LocationPermissions
 from perdure.location.approval.permissions import PendingPermissions as State
 from perdure.location.approval.stores import NoPendingStore, PendingStore
@@ -65,7 +66,7 @@ class Desk:
         self.announced = asyncio.Event()
         self.saved = saved or MemorySavedRules(SeededIds())
         self.permissions = LocationPermissions(
-            rules=lambda agent: RULES[agent],
+            rules=LocationRules(lambda agent: RULES[agent]),
             saved=self.saved,
             project=project_id,
             ids=SeededIds(),
@@ -214,7 +215,7 @@ async def test_a_denial_holds_for_what_is_protected_and_nobody_there_means_no(
 ) -> None:
     assert (await desk.outcome(protected("build"))).startswith("blocked: Denied by the rule")
     refusal = await Desk(headless="deny").outcome(protected())
-    assert "no permission rule can allow it" in refusal
+    assert "only a rule that names it would let it pass" in refusal
 
 
 async def test_rejecting_stops_everything_that_waits_in_the_same_session(
@@ -290,7 +291,7 @@ async def test_a_request_that_cannot_be_announced_is_not_left_behind() -> None:
         raise ConnectionError
 
     permissions = LocationPermissions(
-        rules=lambda agent: RULES[agent],
+        rules=LocationRules(lambda agent: RULES[agent]),
         saved=MemorySavedRules(SeededIds()),
         project=project_id,
         ids=SeededIds(),

@@ -223,3 +223,24 @@ def heard(words: list[str]) -> ToolCallContext:
         )
 
     return replace(CONTEXT, report=report)
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("echo x > AGENTS.md", ["AGENTS.md"]),
+        ("mkdir -p .git/hooks; echo x >>.git/hooks/pre-commit", [".git/hooks", "pre-commit"]),
+        ("rm '.envrc'", [".envrc"]),
+        ("touch -d yesterday .vscode/tasks.json", [".vscode/tasks.json"]),
+        ("cat .envrc .vscode/tasks.json AGENTS.md", []),
+        ("echo x > notes.txt", []),
+    ],
+)
+async def test_a_command_that_changes_what_others_obey_says_so(
+    bench: ToolBench, command: str, changed: list[str]
+) -> None:
+    bench.write({".envrc": "a\n", ".vscode/tasks.json": "{}\n"})
+    text = await bench.text("bash", command=command)
+    warned = [line for line in text.splitlines() if "the command changed" in line]
+    assert len(warned) == len(changed)
+    assert all(name in line for name, line in zip(changed, warned, strict=True))

@@ -59,7 +59,7 @@ def test_the_same_call_makes_the_same_child_and_no_other_call_does() -> None:
 
 
 @pytest.mark.parametrize("effect", ["allow", "ask"])
-def test_only_denials_come_from_above(effect: str) -> None:
+def test_denials_come_from_above(effect: str) -> None:
     rules: dict[str, Ruleset] = {
         "plan": (*ALL, Rule("edit", "*", "deny"), Rule("edit", "plans/*", "allow")),
         "careful": (Rule("*", "*", "ask" if effect == "ask" else "allow"),),

@@ -1,0 +1,162 @@
+"""The rules of a Location's agents, and the decisions by them.
+
+The agent of a call is judged by its own rules and by those of every agent that called it: the
+strictest decision holds, so a subagent may never do more than its callers. A protected file also
+needs a rule of the user's own documents that names it, or an approval of exactly that.
+
+Invariant: nothing here asks a person or reads the store; the caller passes in saved approvals.
+"""
+
+import os
+import posixpath
+from collections.abc import Callable
+
+from perdure.core.approval import file_names, protected_paths
+from perdure.core.approval import rules as permission
+from perdure.core.approval.file_names import ANY_PLACE, FileNames
+from perdure.core.approval.rules import Decision
+from perdure.core.session import subagent
+from perdure.core.text import wildcard
+from perdure.host.files import cached_files
+from perdure.ports import PermissionAsk
+from perdure.schema.approval.permission import Effect, Ruleset
+from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.value import Value
+
+AgentRules = Callable[[str], Ruleset]
+
+
+def no_rules(agent: str) -> Ruleset:
+    return ()
+
+
+class Judge(Value, kw_only=True):
+    """The rules that decide on the calls of one agent, as they were at one moment."""
+
+    rules: tuple[Ruleset, ...]
+    """The agent's own, then those of the agents that called it, up to the root."""
+    users: tuple[Ruleset, ...] = ()
+    """For the same agents the rules of the user's own documents alone."""
+    names: FileNames = ANY_PLACE
+
+    def decide(self, ask: PermissionAsk, approvals: Ruleset = ()) -> Decision:
+        decision = permission.strictest(
+            permission.decide(
+                rules,
+                approvals,
+                action=ask.action,
+                resources=ask.resources,
+                parts=ask.parts,
+                names=self.names,
+            )
+            for rules in self.rules
+        )
+        if not ask.protected or decision.effect == "deny":
+            return decision
+        remembered = approvals if ask.save else ()
+        unnamed = (it for it in ask.resources if not self._is_named(ask.action, it, remembered))
+        return permission.strictest((decision, *(Decision("ask", it) for it in unnamed)))
+
+    def effect(self, action: str, approvals: Ruleset = ()) -> Callable[[str], Effect]:
+        """What the rules say to each resource of `action`."""
+        sets = [
+            tuple(rule for rule in rules if wildcard.matches(rule.action, action))
+            for rules in self.rules
+        ]
+
+        def decide(resource: str) -> Effect:
+            return permission.strictest(
+                permission.decide(
+                    rules, approvals, action=action, resources=(resource,), names=self.names
+                )
+                for rules in sets
+            ).effect
+
+        narrow = self._narrow_restrictions(sets)
+        if narrow is None:
+            return decide
+        # A search decides on hundreds of thousands of files, most of which no such rule names.
+        restricts = wildcard.compile_any(narrow)
+        if restricts is None:
+            return permission.allow_all
+        match = restricts.fullmatch
+        return lambda resource: decide(resource) if match(resource.replace("\\", "/")) else "allow"
+
+    def _narrow_restrictions(self, sets: list[Ruleset]) -> list[str] | None:
+        """The patterns outside of which all is allowed; None if there is no such list."""
+        if self.names.ignores_case:
+            return None
+        narrow: list[str] = []
+        for rules in sets:
+            restricting = [r.resource for r in rules if r.effect != "allow" and r.resource != "*"]
+            general = next((r for r in reversed(rules) if r.resource == "*"), None)
+            absolute = any(pattern.startswith("/") for pattern in restricting)
+            if general is None or general.effect != "allow" or absolute:
+                return None
+            narrow += restricting
+        return narrow
+
+    def is_open(self, action: str) -> bool:
+        """Whether the rules leave a part of a resource to be looked at before they decide."""
+        effects = {permission.common_effect(rules, action) for rules in self.rules}
+        return not effects <= {"allow", "deny"}
+
+    def _is_named(self, action: str, resource: str, approvals: Ruleset) -> bool:
+        """Whether the user allowed to change this protected file, and meant it."""
+        root = self.names.roots[0] if self.names.roots else ""
+        path = posixpath.join(root, resource)
+        for rules in self.users:
+            rule = permission.matching_rule((*rules, *approvals), action, resource, self.names)
+            if rule is None or rule.effect != "allow":
+                return False
+            if not protected_paths.is_named_by(rule.resource, path):
+                return False
+        return bool(self.users)
+
+
+class LocationRules:
+    """`rules` and `users` give the rules of an agent by name."""
+
+    def __init__(
+        self, rules: AgentRules, *, users: AgentRules = no_rules, directory: str | None = None
+    ) -> None:
+        self._rules = rules
+        self._users = users
+        self._directory = directory
+        self._names: FileNames | None = ANY_PLACE if directory is None else None
+
+    def judge(self, agent: str, above: tuple[str, ...] = ()) -> Judge:
+        """The rules for calls of `agent`, which the agents `above` called."""
+        own = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
+        return Judge(
+            rules=tuple(map(self._with_links, own)),
+            users=tuple(self._with_links(self._users(name)) for name in (agent, *above)),
+            names=self.names,
+        )
+
+    def reading(
+        self, agent: AgentInfo | None, above: tuple[str, ...] = ()
+    ) -> Callable[[str], Effect]:
+        """What the rules alone say to reading each canonical path.
+
+        Without an agent there is no turn, and nothing is shown to a model.
+        """
+        if agent is None:
+            return permission.allow_all
+        effect = self.judge(agent.id, above).effect("read")
+        return lambda real_path: effect(self.names.resource(real_path))
+
+    @property
+    def names(self) -> FileNames:
+        # Resolved once: a link that is changed later cannot move the boundary.
+        if self._names is None:
+            given = posixpath.normpath(self._directory or "/")
+            real = os.path.realpath(given)
+            ignores_case = cached_files.ignores_case(real)
+            self._names = FileNames(roots=(real, given), ignores_case=ignores_case)
+        return self._names
+
+    def _with_links(self, rules: Ruleset) -> Ruleset:
+        if self._directory is None:
+            return rules
+        return file_names.restrict_real_paths(rules, self._directory, os.path.realpath)

@@ -1,0 +1,230 @@
+"""Decides for all tools which files may be shown to a model, and which it may change.
+
+A file whose content or name is shown needs `read`, whatever tool shows it; a file that is changed,
+created, moved or removed needs `edit`. Both are asked for its canonical path. A search leaves out
+what rules deny, and names what a person would have to allow. A Protected path is asked about with
+the difference that the change makes.
+
+Invariant: a tool opens a file of a Target only after it has asked here (tests.contract.tools.files
+test_one_rule lists them).
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+from msgspec.structs import replace
+
+from perdure.core.approval import protected_paths
+from perdure.core.approval import rules as permission
+from perdure.core.files import exact_edit
+from perdure.core.limits import OMITTED_NAMES_MAX, PERMISSION_DIFF_CHARS_MAX
+from perdure.ports import PermissionAsk, PermissionGate
+from perdure.ports.offload import offload
+from perdure.schema.approval.permission import Effect
+from perdure.schema.codec import Record
+from perdure.schema.value import Value
+from perdure.tools.api.tool import ToolCallContext
+from perdure.tools.files.path_access import PathAccess, Target
+from perdure.tools.files.read_tracking import ReadTracker
+
+
+class Omitted(Record, frozen=True):
+    """Files that a tool left out of its answer because of rules for `read`."""
+
+    denied: int
+    """How many must not be shown. They are not named."""
+    needs_permission: tuple[str, ...]
+    """Files that can be read once a person allows it; a bounded number of them."""
+
+    def describe(self) -> list[str]:
+        """Lines for the model."""
+        lines: list[str] = []
+        if self.needs_permission:
+            names = ", ".join(self.needs_permission)
+            lines.append(f"(Left out, because reading them needs permission: {names})")
+        if self.denied:
+            files = "1 file" if self.denied == 1 else f"{self.denied} files"
+            lines.append(f"({files} left out: the rules deny reading.)")
+        return lines
+
+
+class FileView:
+    """Which files a search may show. `shows` remembers what it left out."""
+
+    def __init__(self, effect: Callable[[str], Effect]) -> None:
+        self._effect = effect
+        self._denied = 0
+        self._asked: list[str] = []
+
+    def shows(self, resource: str) -> bool:
+        """Whether a file may be shown, by its resource; called once for each."""
+        effect = self._effect(resource)
+        if effect == "deny":
+            self._denied += 1
+        elif effect == "ask" and len(self._asked) < OMITTED_NAMES_MAX:
+            self._asked.append(resource)
+        return effect == "allow"
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether there may be files that are not shown."""
+        return self._effect is not permission.allow_all
+
+    def is_shown(self, resource: str) -> bool:
+        """As `shows`, without counting."""
+        return self._effect(resource) == "allow"
+
+    @property
+    def omitted(self) -> Omitted | None:
+        if not self._denied and not self._asked:
+            return None
+        return Omitted(denied=self._denied, needs_permission=tuple(self._asked))
+
+
+class FileChange(Value, kw_only=True):
+    """What a tool is about to do to a file. `after` is None for a removal."""
+
+    target: Target
+    before: bytes | None
+    after: bytes | None
+
+
+Preview = Callable[[], Awaitable[Sequence[FileChange]]]
+"""Computes the changes of Protected paths. Raises ToolFailure when they cannot be made."""
+
+
+class FilePermissions(Value):
+    gate: PermissionGate
+    path_access: PathAccess
+    tracker: ReadTracker
+
+    async def refuse_denied(self, context: ToolCallContext, target: Target) -> None:
+        """Refuse what a rule denies to read, before it is known whether it exists."""
+        if not target.managed and await self._effect(context, "read", target) == "deny":
+            await self.require_shown(context, target)
+
+    async def require_shown(self, context: ToolCallContext, target: Target) -> None:
+        """Require that the content of a file, or the names in a directory, may be shown."""
+        if not target.managed:
+            await self.gate.require(_ask(context, "read", (target,), save=("*",)))
+
+    async def require_used(self, context: ToolCallContext, target: Target) -> None:
+        """Require that a tool may use the content, unless the Session knows the file already."""
+        effect = await self._effect(context, "read", target)
+        known = self.tracker.version(context.session_id, target.path) is not None
+        if effect == "deny" or (effect == "ask" and not known):
+            await self.require_shown(context, target)
+
+    async def view(self, context: ToolCallContext) -> FileView:
+        """Which files may be shown among many; no person is asked."""
+        effect = await self.gate.effects(_ask(context, "read", (), save=()))
+        if effect is permission.allow_all:
+            return FileView(effect)
+        managed = await self.path_access.managed_prefix()
+        return FileView(
+            lambda resource: "allow" if resource.startswith(managed) else effect(resource)
+        )
+
+    async def require_change(
+        self,
+        context: ToolCallContext,
+        targets: Collection[Target],
+        *,
+        uses: Collection[Target] = (),
+        preview: Preview,
+    ) -> Sequence[FileChange]:
+        """Require that these files may be changed; returns the changes that a person was shown.
+
+        `uses` are those whose present content the tool compares or moves, so that its answer or
+        the new place would show it.
+        """
+        guarded = [target for target in targets if target.protection is not None]
+        ordinary = [target for target in targets if target.protection is None]
+        if ordinary:
+            await self.gate.require(_ask(context, "edit", ordinary, save=("*",)))
+        for target in guarded:
+            if await self._effect(context, "edit", target) == "deny":
+                await self.gate.require(_ask(context, "edit", (target,), save=()))
+        for target in uses:
+            await self.require_used(context, target)
+        if not guarded:
+            return ()
+        changes = [it for it in await preview() if it.target.protection is not None]
+        await self._require_protected(context, changes)
+        return changes
+
+    async def _require_protected(
+        self, context: ToolCallContext, changes: Sequence[FileChange]
+    ) -> None:
+        harmless = [it.target for it in changes if not _counts(it)]
+        if harmless:
+            await self.gate.require(_ask(context, "edit", harmless, save=("*",)))
+        for governs in (False, True):
+            asked = [it for it in changes if _counts(it) and _governs(it) is governs]
+            if asked:
+                await self.gate.require(await _ask_protected(context, asked, governs=governs))
+
+    async def _effect(self, context: ToolCallContext, action: str, target: Target) -> Effect:
+        return await self.gate.evaluate(_ask(context, action, (target,), save=()))
+
+
+def _ask(
+    context: ToolCallContext, action: str, targets: Sequence[Target], *, save: tuple[str, ...]
+) -> PermissionAsk:
+    return PermissionAsk(
+        session_id=context.session_id,
+        agent=context.agent,
+        above=context.above,
+        action=action,
+        resources=tuple(dict.fromkeys(target.resource for target in targets)),
+        save=save,
+        source=context.source,
+    )
+
+
+async def _ask_protected(
+    context: ToolCallContext, changes: Sequence[FileChange], *, governs: bool
+) -> PermissionAsk:
+    ask = _ask(context, "edit", [it.target for it in changes], save=())
+    size = sum(len(it.before or b"") + len(it.after or b"") for it in changes)
+    diff = await offload(size, lambda: "".join(map(_diff, changes)))
+    reasons = {it.target.resource: it.target.protection for it in changes}
+    return replace(
+        ask,
+        save=() if governs else ask.resources,
+        protected=True,
+        metadata={
+            "protected": True,
+            "reason": "; ".join(f"{name}: {found.why}" for name, found in reasons.items() if found),
+            "diff": _cut(diff),
+        },
+    )
+
+
+def _counts(change: FileChange) -> bool:
+    protection = change.target.protection
+    return protection is not None and protected_paths.is_touched(
+        protection, before=change.before, after=change.after
+    )
+
+
+def _governs(change: FileChange) -> bool:
+    protection = change.target.protection
+    return protection is not None and protection.governs
+
+
+def _diff(change: FileChange) -> str:
+    name = change.target.resource
+    before, after = (_text(data) for data in (change.before, change.after))
+    lines = exact_edit.line_diff(name, before=before, after=after)
+    large = f"{name}: {lines.additions} lines more, {lines.deletions} fewer; too large to show\n"
+    return lines.patch or large
+
+
+def _cut(diff: str) -> str:
+    most = PERMISSION_DIFF_CHARS_MAX
+    rest = len(diff) - most
+    return diff if rest <= 0 else f"{diff[:most]}\n(cut; {rest} more characters)"
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
