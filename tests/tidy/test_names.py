@@ -44,7 +44,7 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "operating system and shell": """
         bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
-        post repository scan search shell storage telemetry tree workspace wrapper
+        post repository sandbox scan search shell storage telemetry tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

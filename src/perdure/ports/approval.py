@@ -25,7 +25,7 @@ class PermissionAsk(Value, kw_only=True):
     metadata: JsonObject | None = None
     source: PermissionSource | None = None
     protected: bool = False
-    """Whether only a person may allow it, each time; see core.approval.rules."""
+    """Whether only a person may allow it: each time, or always if `save` offers that."""
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
     """The agents that called this Session, up to the root; their denials apply too."""

@@ -34,6 +34,14 @@ WRITERS: Final = {
 }
 
 
+@pytest.fixture(autouse=True)
+def without_sandbox(folders: ProjectFolders) -> None:
+    """Commands write their process ids, which in a sandbox are those of its own namespace."""
+    directory = Path(folders.environment.config_dir)
+    directory.mkdir(parents=True)
+    (directory / "opencode.json").write_text('{"sandbox": {"mode": "danger-full-access"}}')
+
+
 def running(folders: ProjectFolders) -> set[int]:
     """The processes that wrote to the file and still run."""
     try:

@@ -3,8 +3,8 @@
 The last rule that matches wins; if none matches, a person is asked. Saved approvals are appended
 to the agent's own rules, so they can turn `ask` into `allow`. Asking and saving are done elsewhere.
 
-Invariant: no approval overrides a `deny` of the agent's own rules, and neither a rule nor an
-earlier approval allows a protected resource.
+Invariant: no approval overrides a `deny` of the agent's own rules, and no rule allows a protected
+resource, nor does an earlier approval unless the request offered to save it.
 """
 
 from collections.abc import Iterable
@@ -88,10 +88,18 @@ def decide(
     return judge((*agent_rules, *approvals))
 
 
-def decide_protected(agent_rules: Ruleset, *, action: str, resources: tuple[str, ...]) -> Decision:
-    """The decision on a protected resource: a `deny` holds, otherwise a person is asked."""
+def decide_protected(
+    agent_rules: Ruleset, approvals: Ruleset = (), *, action: str, resources: tuple[str, ...]
+) -> Decision:
+    """The decision on a protected resource: a `deny` holds, otherwise a person is asked.
+
+    `approvals` are a person's for this action alone.
+    """
     own = _strictest(agent_rules, action, resources)
-    return own if own.effect == "deny" else Decision("ask", resources[0])
+    if own.effect == "deny":
+        return own
+    granted = tuple(rule for rule in approvals if rule.action == action)
+    return _strictest(granted, action, resources) if granted else Decision("ask", resources[0])
 
 
 def approvals(pairs: Iterable[tuple[str, str]]) -> Ruleset:

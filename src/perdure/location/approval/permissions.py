@@ -217,7 +217,10 @@ class LocationPermissions:
         ):
             return denied
         if ask.protected:
-            return permission.decide_protected(rules, action=ask.action, resources=ask.resources)
+            approvals = await self._approvals() if ask.save else ()
+            return permission.decide_protected(
+                rules, approvals, action=ask.action, resources=ask.resources
+            )
         decision = permission.decide(
             rules, (), action=ask.action, resources=ask.resources, parts=ask.parts
         )

@@ -2,14 +2,17 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from perdure.core.shell import environment as shell_environment
+from perdure.location.tools import sandbox_policy
 from perdure.location.tools.location_tools import ToolServices
 from perdure.location.tools.web_access import WebServices
 from perdure.location.workspace.files import LocationFiles
 from perdure.ports import Filesystem, SpoolingRunner
 from perdure.ports.jobs import BackgroundJobs
+from perdure.ports.sandbox import Containment, Sandbox
 from perdure.schema.live_event import FileEdited
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
@@ -39,6 +42,7 @@ class BuiltinTools(Value, kw_only=True):
     application: ToolRegistry | None = None
     web: WebServices | None = None
     jobs: BackgroundJobs | None = None
+    sandbox: Sandbox | None = None
 
     @contextmanager
     def __call__(self, services: ToolServices) -> Generator[ToolRegistry]:
@@ -74,6 +78,7 @@ class BuiltinTools(Value, kw_only=True):
             mutations=self.mutations,
             shell=choose_shell(services),
             variables=_variables(services),
+            containment=self._containment(services),
             outputs=self.outputs,
             ripgrep=self.ripgrep,
             output_limits=services.settings.tool_output,
@@ -82,6 +87,11 @@ class BuiltinTools(Value, kw_only=True):
             web=None if self.web is None else self.web.access(services),
             jobs=self.jobs,
         )
+
+    def _containment(self, services: ToolServices) -> Containment | None:
+        if self.sandbox is None or services.settings.sandbox.mode == "danger-full-access":
+            return None
+        return Containment(self.sandbox, partial(sandbox_policy.read_policy, services))
 
     def _after_edit(self, services: ToolServices) -> PostEdit:
         return PostEdit(

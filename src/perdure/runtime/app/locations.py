@@ -9,6 +9,7 @@ from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.piped import LocalPipedProcesses
 from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
+from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import SharedServices
@@ -124,4 +125,5 @@ def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
         application=shared.registries.tools,
         web=WebServices(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
+        sandbox=LocalSandbox(LocalProcesses(shared.children)),
     )

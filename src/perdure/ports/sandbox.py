@@ -1,0 +1,34 @@
+"""Port for the sandbox: starts a program so that it reaches only what a policy allows."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from perdure.core.sandbox.policy import SandboxPolicy
+from perdure.schema.value import Value
+
+Wall = Literal["namespaces", "landlock"]
+"""What keeps a program inside: its own namespaces, or rules of the kernel about files."""
+
+
+class Sandbox(Protocol):
+    async def wall(self) -> Wall | None:
+        """What is in force here; None if the system offers nothing."""
+        ...
+
+    async def wrap(
+        self, arguments: Sequence[str], *, policy: SandboxPolicy, directory: str
+    ) -> tuple[str, ...]:
+        """The command line that runs `arguments` within `policy`; the same without a wall."""
+        ...
+
+
+class Containment(Value):
+    """The sandbox of one Location."""
+
+    sandbox: Sandbox
+    policy: Callable[[], SandboxPolicy]
+    """Reads the places anew, because a repository may be made at any time."""
+
+    async def wrap(self, arguments: Sequence[str], *, directory: str) -> tuple[str, ...]:
+        policy = self.policy()
+        return await self.sandbox.wrap(arguments, policy=policy, directory=directory)
