@@ -43,8 +43,9 @@ WORDS: Final[Mapping[str, str]] = {
         websearch websocket
     """,
     "operating system and shell": """
-        bash clock descriptor directory filesystem fs git health input kind log metrics parent piped
-        post repository sandbox scan search shell storage telemetry tree workspace wrapper
+        bash clock descriptor directory filesystem filter fs git health input kind launcher log
+        metrics parent piped policy post repository sandbox scan search shell storage syscall
+        telemetry tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

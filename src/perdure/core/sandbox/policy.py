@@ -25,13 +25,7 @@ SECRET_PATHS: Final = (
 )
 """Below the home directory: places where programs keep keys and passwords."""
 
-SYSTEM_SECRETS: Final = (
-    "/run/secrets",
-    "/run/credentials",
-    "/run/user",
-    "/etc/shadow",
-    "/root/.ssh",
-)
+SYSTEM_SECRETS: Final = ("/run/secrets", "/run/credentials", "/run/user", "/etc/shadow")
 
 
 class Place(Value):

@@ -39,16 +39,18 @@ class LocalSandbox:
     def __init__(self, processes: ProcessRunner, walls: Sequence[Wall] = _WALLS) -> None:
         self._processes = processes
         self._walls = walls
-        self._trials: asyncio.Task[tuple[Trial, ...]] | None = None
+        self._trials: tuple[Trial, ...] | None = None
+        self._trying = asyncio.Lock()
 
     async def wall(self) -> Wall | None:
         return next((trial.wall for trial in await self.trials() if not trial.problem), None)
 
     async def trials(self) -> tuple[Trial, ...]:
         """What was tried: failures, and the first that works."""
-        if self._trials is None:
-            self._trials = asyncio.create_task(self._try_all(), name="sandbox")
-        return await asyncio.shield(self._trials)
+        async with self._trying:
+            if self._trials is None:
+                self._trials = await self._try_all()
+        return self._trials
 
     async def wrap(
         self, arguments: Sequence[str], *, policy: SandboxPolicy, directory: str

@@ -15,14 +15,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from perdure.core import limits
-from perdure.location.project import project
+from perdure.location.project import project, scratch_repository
 from perdure.location.project.project import Repository
 from perdure.ports import ProcessResult, ProcessRunner
 from perdure.schema.value import Value
 
-# Runs no program that the repository names, and applies patches verbatim, whatever is configured.
+# Applies patches verbatim, whatever is configured.
 _ALWAYS: Final = (
-    *("--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
+    *project.GIT_WITHOUT_PROGRAMS,
     *("-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no"),
 )
 _AS_PATCH: Final = (
@@ -57,10 +57,12 @@ class GitChanges:
 
         async with self._one_at_a_time:
             with TemporaryDirectory(prefix="perdure-move-") as scratch:
-                variables = self._environment | _scratch_variables(scratch, source)
-                scratch_git = _Git(self._processes, variables)
                 git = _Git(self._processes, self._environment)
-                commit, tree = await _capture_tree(source, scratch, scratch_git)
+                settings = await _copied_settings(git, source)
+                variables = self._environment | scratch_repository.make(scratch, source, settings)
+                scratch_git = _Git(self._processes, variables)
+                commit = await _require_head(git, source)
+                tree = await _capture_tree(source, scratch, scratch_git)
                 patch = await self._difference(source, scratch_git, commit, tree)
                 path = os.path.join(scratch, "patch")
                 await asyncio.to_thread(_write, path, patch)
@@ -95,8 +97,9 @@ class CapturedChanges(Value, kw_only=True):
     """The path of the patch file."""
     empty: bool
     scratch_git: "_Git"
-    """Runs git with the scratch index."""
+    """Runs git with the scratch repository, which has no configuration of the repository."""
     git: "_Git"
+    """Runs git in the repository, only to find a commit."""
 
     async def apply(self, destination: Repository) -> bool:
         """Apply the changes to another work tree; False when it has them already.
@@ -105,7 +108,7 @@ class CapturedChanges(Value, kw_only=True):
         """
         if self.empty:
             return False
-        result = await self.git.run("apply", self.patch, directory=destination.worktree)
+        result = await self.scratch_git.run("apply", self.patch, directory=destination.worktree)
         if result.exit_code == 0:
             return True
         # An interrupted move may have applied them already.
@@ -125,14 +128,14 @@ class CapturedChanges(Value, kw_only=True):
         if self.empty:
             return True
         worktree = self.source.worktree
-        if await _head(self.scratch_git, worktree) != self.commit:
+        if await _head(self.git, worktree) != self.commit:
             return False
         switch = ("read-tree", "-m", "-u", "--no-recurse-submodules", self.tree, self.commit)
         return (await self.scratch_git.run(*switch, directory=worktree)).exit_code == 0
 
     async def _apply_back(self, destination: Repository, *options: str) -> bool:
         undo = ("apply", "--reverse", *options, self.patch)
-        return (await self.git.run(*undo, directory=destination.worktree)).exit_code == 0
+        return (await self.scratch_git.run(*undo, directory=destination.worktree)).exit_code == 0
 
 
 class _Git(Value):
@@ -153,11 +156,12 @@ class _Git(Value):
     async def _run(
         self, arguments: tuple[str, ...], directory: str, bytes_max: int, *, errors: bool
     ) -> ProcessResult:
+        work_tree = {"GIT_WORK_TREE": directory} if "GIT_DIR" in self.environment else {}
         try:
             return await self.processes.run(
                 ("git", *_ALWAYS, *arguments),
                 directory=directory,
-                environment=self.environment,
+                environment={**self.environment, **work_tree},
                 timeout_seconds=limits.MOVED_GIT_SECONDS_MAX,
                 output_bytes_max=bytes_max,
                 separate_errors=not errors,
@@ -166,12 +170,27 @@ class _Git(Value):
             raise ChangesRefusedError(f"git cannot be started: {error}") from error
 
 
-async def _capture_tree(source: Repository, scratch: str, git: _Git) -> tuple[str, str]:
-    """The checked-out commit, and the tree that a commit of all changes would have."""
-    worktree = source.worktree
-    commit = await _head(git, worktree)
+async def _copied_settings(git: _Git, source: Repository) -> bytes:
+    config = os.path.join(source.common_dir, "config")
+    listed = await git.output(
+        *("config", "--no-includes", "-z", "--file", config),
+        *("--get-regexp", scratch_repository.COPIED_SETTINGS),
+        directory="/",
+    )
+    return listed.output
+
+
+async def _require_head(git: _Git, source: Repository) -> str:
+    """The checked-out commit."""
+    commit = await _head(git, source.worktree)
     if commit is None:
         raise ChangesRefusedError("the repository has no commit yet")
+    return commit
+
+
+async def _capture_tree(source: Repository, scratch: str, git: _Git) -> str:
+    """The tree that a commit of all changes would have."""
+    worktree = source.worktree
     # With its times: git trusts a file that is older than the index that lists it.
     with suppress(FileNotFoundError):
         shutil.copy2(os.path.join(source.git_dir, "index"), os.path.join(scratch, "index"))
@@ -184,7 +203,7 @@ async def _capture_tree(source: Repository, scratch: str, git: _Git) -> tuple[st
     tree = _object_name(await git.output("write-tree", directory=worktree))
     if tree is None:
         raise ChangesRefusedError("the changes cannot be read")
-    return commit, tree
+    return tree
 
 
 async def _head(git: _Git, directory: str) -> str | None:
@@ -195,18 +214,6 @@ async def _head(git: _Git, directory: str) -> str | None:
 def _object_name(result: ProcessResult) -> str | None:
     name = result.output.decode(errors="replace").strip()
     return name if result.exit_code == 0 and name else None
-
-
-def _scratch_variables(scratch: str, source: Repository) -> dict[str, str]:
-    objects = os.path.join(scratch, "objects")
-    os.mkdir(objects)
-    known = os.path.join(source.common_dir, "objects").replace("\\", "\\\\").replace('"', '\\"')
-    return {
-        "GIT_INDEX_FILE": os.path.join(scratch, "index"),
-        "GIT_OBJECT_DIRECTORY": objects,
-        # A colon-separated list; quoted, because the path may contain a colon.
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{known}"',
-    }
 
 
 def _write(path: str, data: bytes) -> None:

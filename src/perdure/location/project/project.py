@@ -35,6 +35,12 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 _SCP_LIKE: Final = re.compile(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//|:)(.+)", re.DOTALL)
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^@/]*@)?([^/]*)/(.+)", re.DOTALL)
 _SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+GIT_WITHOUT_PROGRAMS: Final = (
+    *("--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
+    *("-c", "core.sshCommand=false", "-c", "core.gitProxy=", "-c", "credential.helper="),
+    *("-c", "core.askPass=", "-c", "diff.external=", "-c", "protocol.allow=never"),
+)
+"""Options of git, so that it starts no program that a repository configures."""
 _REMOTE_SCHEMES: Final = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 
 
@@ -174,7 +180,7 @@ class Projects:
     async def _first_commit(self, repository: Repository) -> ProjectID | None:
         try:
             result = await self._processes.run(
-                ("git", "--no-pager", "rev-list", "--max-parents=0", "HEAD", "--"),
+                ("git", *GIT_WITHOUT_PROGRAMS, "rev-list", "--max-parents=0", "HEAD", "--"),
                 directory=repository.worktree,
                 environment=self._variables,
                 timeout_seconds=limits.GIT_SECONDS_MAX,
