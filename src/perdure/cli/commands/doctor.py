@@ -41,9 +41,9 @@ _CHECKS: Final = ("quick_check", "integrity_check")
 
 
 _WALLS: Final[dict[Wall, str]] = {
-    "namespaces": "namespaces: own files, processes and network, secrets hidden; see docs/security.md",
-    "landlock": "landlock: files and sockets; it cannot keep commands from changing git hooks and the"
-    " modes of files, or from seeing the names of other processes",
+    "namespaces": "namespaces: own files, processes and network; secrets are hidden",
+    "landlock": "landlock: files and sockets. It cannot keep commands from changing git hooks and"
+    " the modes of files, or from seeing the names of other processes",
 }
 """What is in force, and what it cannot do."""
 

@@ -1,0 +1,38 @@
+"""The places of a sandbox: the deepest one decides."""
+
+from perdure.core.sandbox.policy import Place, make_policy
+
+
+def test_the_deepest_place_decides() -> None:
+    policy = make_policy(
+        (
+            Place("read", "/w/.git/hooks"),
+            Place("write", "/w"),
+            Place("keep", "/w/.git"),
+            Place("hide", "/data"),
+            Place("read", "/data/outputs"),
+        )
+    )
+    expected = {
+        "/etc/hosts": "read",
+        "/w/file": "write",
+        "/w2/file": "read",
+        "/w/.git/index": "write",
+        "/w/.git/hooks/x": "read",
+        "/data/perdure.db": "hide",
+        "/data/outputs/x": "read",
+    }
+    assert {path: policy.access(path) for path in expected} == expected
+    assert [place.path for place in policy.places][:2] == ["/data", "/w"]
+
+
+def test_of_two_places_with_one_path_the_stricter_counts() -> None:
+    for places in (("write", "hide"), ("hide", "write")):
+        policy = make_policy(Place(access, "/w") for access in places)
+        assert policy.access("/w/file") == "hide"
+
+
+def test_temporary_files_go_where_a_command_may_write() -> None:
+    policy = make_policy((), temporary="/t")
+    assert policy.variables({"TMPDIR": "/tmp", "A": "b"}) == {"TMPDIR": "/t", "A": "b"}
+    assert make_policy(()).variables({"A": "b"}) == {"A": "b"}
