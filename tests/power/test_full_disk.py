@@ -17,6 +17,7 @@ from perdure.store.database import sqlite_connection
 from tests.figures import Figure
 from tests.power import full_disk
 from tests.power.full_disk import Disk, NotPermittedError
+from tests.skipping import cannot_run
 from tests.support import database_check
 from tests.support.api import PATIENCE_SECONDS, Answer, Api
 from tests.support.instance import Instance, running
@@ -28,7 +29,6 @@ from tests.support.scripted_provider import (
     scripted_provider,
     text,
 )
-from tests.support.skipping import cannot_run
 
 LONG: Final = "too long for what is left " * 4_000
 """A write needs new pages, so that it cannot fit in the rest of an old one."""

@@ -112,10 +112,28 @@ class Met:
         return any(isinstance(event, PARTS) for event in self.first)
 
     @property
-    def published_before_retry(self) -> bool:
+    def called(self) -> bool:
+        """Whether an answer had begun a call."""
+        return any(isinstance(event, events.ToolInputStarted) for event in self.first)
+
+    @property
+    def wrongly_retried(self) -> bool:
+        """Whether something was asked for again after a call had begun, or would be said twice.
+
+        What had been said is recorded as failed, and left out of what the model is sent.
+        """
         retries = [n for n, e in enumerate(self.first) if isinstance(e, events.Retried)]
-        before = self.first[: retries[-1]] if retries else []
-        return any(isinstance(event, PARTS) for event in before)
+        for begin, end in itertools.pairwise((0, *retries)):
+            before = self.first[begin:end]
+            if any(isinstance(event, events.ToolInputStarted) for event in before):
+                return True
+            if any(isinstance(event, PARTS) for event in before):
+                excluded, failed = before[-2:]
+                if not isinstance(excluded, events.MessageExcluded):
+                    return True
+                if not isinstance(failed, events.StepFailed):
+                    return True
+        return False
 
     @property
     def error(self) -> str:
@@ -133,7 +151,7 @@ class Met:
         # Damage may cost a call, but none is run twice or with anything but its own input.
         assert len(set(self.notes)) == len(self.notes), fault
         assert set(self.notes) <= set(NOTES), fault
-        assert not self.published_before_retry, fault
+        assert not self.wrongly_retried, fault
         assert self.attempts == 1 or self.count(events.Retried) == self.attempts - 1, fault
         assert 1 <= self.attempts <= limits.RETRY_OVERLOAD_ATTEMPTS_MAX, fault
         assert self.answered, fault

@@ -158,6 +158,12 @@ PLANTED_BUGS: Final = (
         promise="P7",
     ),
     PlantedBug(
+        name="two calls of a conversation have one id",
+        symbol="core.request.conversation:_derive_id",
+        edit=Instead("return call_id"),
+        promise="P6",
+    ),
+    PlantedBug(
         name="a pruned result is sent all the same",
         symbol="core.session.omission:prune",
         edit=Instead("return part"),

@@ -20,7 +20,7 @@ FACTS = (
     *(" ContextUpdated\n", " StepFailed\n", " ToolSucceeded\n", " Retried\n", " ModelSwitched\n"),
     *(" CompactionEnded\n", " RevertStaged\n", " RevertCleared\n", " RevertCommitted\n"),
     *(" ToolProgressed\n", " TodosUpdated\n", " SyntheticAdded\n", " Forked\n", " Archived\n"),
-    *(" PromptRevised\n", " PromptCancelled\n", " InboxReordered\n"),
+    *(" PromptRevised\n", " PromptCancelled\n", " InboxReordered\n", " ModelSubstituted\n"),
 )
 
 

@@ -44,6 +44,10 @@ class AuthorizationServer:
     """Refresh tokens that work."""
     grants: dict[str, _Grant] = field(default_factory=dict[str, _Grant])
     arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
+    device_codes: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    """Device codes, and with which error a question about one is refused; None: it is granted."""
+    refuses_with_200: bool = False
+    """Whether a refusal of a device code comes with status 200, as at GitHub."""
 
     @property
     def url(self) -> str:
@@ -58,6 +62,29 @@ class AuthorizationServer:
             "client_id": CLIENT,
             "scopes": ["models"],
             **fields,
+        }
+
+    def device_method(self, **fields: object) -> JsonObject:
+        """The entry of its login by device code."""
+        return {
+            "token_url": f"{self.url}/token",
+            "device_url": f"{self.url}/device",
+            "client_id": CLIENT,
+            "scopes": ["models"],
+            **fields,
+        }
+
+    def device(self, form: dict[str, str]) -> tuple[int, JsonObject]:
+        """The answer of the device endpoint."""
+        self.asked.append(form)
+        code = self._secret("device")
+        self.device_codes[code] = "authorization_pending"
+        return 200, {
+            "device_code": code,
+            "user_code": "WDJB-MJHT",
+            "verification_uri": f"{self.url}/activate",
+            "expires_in": 300,
+            "interval": 5,
         }
 
     def grant(self, authorize_url: str) -> tuple[str, str]:
@@ -100,6 +127,11 @@ class AuthorizationServer:
         if self.status != 200:
             told = f"refused {form}"
             return self.status, {"error": self.error, "error_description": told}
+        if form["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code":
+            error = self.device_codes.get(form["device_code"], "invalid_grant")
+            if error is None:
+                return 200, self.tokens()
+            return 200 if self.refuses_with_200 else 400, {"error": error}
         if form["grant_type"] == "refresh_token":
             works = form["refresh_token"] in self.valid
         else:
@@ -153,9 +185,12 @@ async def _served(
     head = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:])}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    assert head[0].startswith("POST /token ")
+    path = head[0].split(" ")[1]
+    assert head[0].startswith("POST ")
+    assert path in ("/token", "/device")
     assert headers["content-type"] == "application/x-www-form-urlencoded"
-    status, answer = await server.answer(dict(parse_qsl(body.decode())))
+    form = dict(parse_qsl(body.decode()))
+    status, answer = server.device(form) if path == "/device" else await server.answer(form)
     data = codec.encode(answer)
     writer.write(
         f"HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\n"

@@ -1,6 +1,6 @@
 """Node and npm for tests: packages are installed once, below `.cache` of the repository.
 
-Without a registry to get them from there is nothing to run (tests.support.skipping).
+Without a registry to get them from there is nothing to run (tests.skipping).
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from importlib import util
 from pathlib import Path
 from typing import Final
 
-from tests.support.skipping import cannot_run
+from tests.skipping import cannot_run
 
 CACHE: Final = Path(__file__).parents[2] / ".cache"
 SECONDS_MAX: Final = 45

@@ -27,10 +27,10 @@ WORDS: Final[Mapping[str, str]] = {
         sync wake watchdog watcher
     """,
     "conversation": """
-        activity admission agent answer approval attachment children choice compactor cut end
-        failed failure fallback hub id inbox known native outcome permission plan preserved
-        preview project pruning question receipt recorder recovery repeated report rules slug step
-        summarizer summary title todowrite tracking transcript window
+        activity admission agent answer approval attachment children choice compactor cut details
+        end failed failure fallback hub id inbox known native outcome permission plan prefix
+        preserved preview project pruning question reasoning receipt recorder recovery repeated
+        report rules slug step summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
@@ -39,13 +39,13 @@ WORDS: Final[Mapping[str, str]] = {
     "HTTP": """
         acceptor access address asgi auth binding body connection cursor endpoint exchange frame
         group guard handler head header http loopback media openapi operation pager proxy query
-        reconnect remote response result route routing socket sse stream transport uri web webfetch
-        websearch websocket
+        reconnect remote reset response result route routing socket socks sse stream tls
+        transport uri web webfetch websearch websocket
     """,
     "operating system and shell": """
         bash clock descriptor directory filesystem filter fs git health input kind launcher log
         metrics parent piped policy post repository sandbox scan search shell storage syscall
-        telemetry tree workspace wrapper
+        telemetry time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

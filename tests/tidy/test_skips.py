@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import skipping
+from tests import skipping
 from tests.tidy.source_tree import ROOT
 
 
@@ -24,7 +24,7 @@ def test_a_test_is_skipped_in_one_place() -> None:
         for path in (ROOT / "tests").rglob("*.py")
         if "pytest.skip(" in path.read_text(encoding="utf-8")
     ]
-    assert set(found) == {"tests/support/skipping.py", "tests/tidy/test_skips.py"}
+    assert set(found) == {"tests/skipping.py", "tests/tidy/test_skips.py"}
 
 
 def test_the_script_of_continuous_integration_says_what_it_is() -> None:

@@ -12,6 +12,7 @@ Reason = Literal[
     "authentication",
     "content-policy",
     "invalid-request",
+    "native-part",
     "no-route",
     "provider-internal",
     "transport",
@@ -24,6 +25,9 @@ RETRYABLE: Final[frozenset[Reason]] = frozenset(
     {"rate-limit", "overload", "provider-internal", "transport"}
 )
 """Failures that may pass by themselves. A timeout is not among them."""
+_OF_ONE_MODEL: Final[frozenset[Reason]] = frozenset({"quota-exceeded", "timeout"})
+RENEWED: Final[Reason] = "quota-exceeded"
+"""A failure that passes by itself if the provider says when."""
 
 
 class LLMError(Exception):
@@ -50,5 +54,11 @@ class LLMError(Exception):
         return self.reason == "overflow"
 
     @property
+    def may_pass(self) -> bool:
+        """Whether the same request may succeed later, or with another model."""
+        return self.retryable or self.reason in _OF_ONE_MODEL
+
+    @property
     def retryable(self) -> bool:
-        return self.reason in RETRYABLE
+        renewed = self.reason == RENEWED and self.retry_after_ms is not None
+        return renewed or self.reason in RETRYABLE

@@ -92,6 +92,8 @@ class Usage(Value, kw_only=True):
     reasoning: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_hour: int = 0
+    """How much of `cache_write` is kept for an hour, which costs more than the usual time."""
 
 
 class Finish(Value):
@@ -99,6 +101,8 @@ class Finish(Value):
 
     reason: FinishReason
     usage: Usage | None = None
+    paused: bool = False
+    """Whether the provider stopped in the middle of its own work, and goes on when asked again."""
 
 
 class ProviderError(Value, kw_only=True):
@@ -106,6 +110,8 @@ class ProviderError(Value, kw_only=True):
 
     message: str
     reason: Reason = "unknown"
+    retry_after_ms: int | None = None
+    """How long the provider asks to wait, if its message says so."""
 
     @property
     def overflow(self) -> bool:

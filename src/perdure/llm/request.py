@@ -47,6 +47,14 @@ class GenerationControls(Value, kw_only=True):
         return GenerationControls(**chosen)
 
 
+class AnswerPrefix(Value):
+    """The beginning of an answer that broke off, for a model that goes on with it."""
+
+    text: str
+    fields: JsonObject
+    """Mark the message that holds it, for providers that want a mark."""
+
+
 class LLMRequest(Value, kw_only=True):
     model: ModelRef
     system: tuple[str, ...]
@@ -58,5 +66,9 @@ class LLMRequest(Value, kw_only=True):
     """Provider namespace -> its Model Request Options."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Request correlation, such as the Session's id."""
+    goes_on: bool = False
+    """Whether the provider paused in the answer that ends the conversation, and continues it."""
+    prefix: AnswerPrefix | None = None
+    """What the model has said of this answer already."""
     encoded_history: EncodedHistory | None = None
     """The cached bytes of the same conversation, if its owner keeps them."""

@@ -38,6 +38,8 @@ class Route(Value, kw_only=True):
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: JsonObject = field(default_factory=dict[str, object])
     """Compatibility fields merged over the encoded body; never the protocol's own fields."""
+    removed: frozenset[str] = frozenset()
+    """Names of fields that the encoded body must not have, as `topP` or as `top_p`."""
     generation: GenerationControls = field(default_factory=GenerationControls)
     options: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Namespace -> Model Request Options; those of the request override them."""

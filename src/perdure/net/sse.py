@@ -1,8 +1,8 @@
 """Encodes and decodes text/event-stream.
 
-Reading follows the event-stream rules: any of CRLF, CR, LF ends a line, several `data:` lines
-join with a newline, comments and a first byte order mark are dropped, and an event ends at a blank
-line. An incomplete event at the end of the stream is not dispatched.
+Reading follows the event-stream rules: any of CRLF, CR, LF ends a line, at once, several `data:`
+lines join with a newline, comments and a first byte order mark are dropped, and an event ends at a
+blank line. An incomplete event at the end of the stream is not dispatched; `rest` gives its data.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,9 @@ class Reader:
     def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._rest = bytearray()
-        """The start of a line, or a CR that may be half of a line end."""
+        """The start of a line."""
+        self._after_return = False
+        """Whether the last byte was a CR, so that an LF belongs to the same line end."""
         self._data: list[bytes] = []
         self._size = 0
         self._event = b""
@@ -51,18 +53,21 @@ class Reader:
         self._begun = False
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        between = self._rest.endswith(b"\r")
+        if not chunk:
+            return
+        if self._after_return:
+            chunk = chunk.removeprefix(b"\n")
+        self._after_return = chunk.endswith(b"\r")
         self._rest += chunk
-        if not between and b"\n" not in chunk and b"\r" not in chunk:
+        if b"\n" not in chunk and b"\r" not in chunk:
             # Not scanned again before its end, so that a long line costs linear time.
             self._check(len(self._rest))
             return
         text = bytes(self._rest)
-        # A CR at the very end may be the first half of CRLF: keep it for the next chunk.
-        held = b"\r" if text.endswith(b"\r") else b""
-        lines = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *complete, rest = lines.split(b"\n")
-        self._rest = bytearray(rest + held)
+        if b"\r" in chunk:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *complete, rest = text.split(b"\n")
+        self._rest = bytearray(rest)
         self._check(len(self._rest))
         if complete and not self._begun:
             self._begun = True
@@ -77,6 +82,14 @@ class Reader:
                 yield self._dispatch()
             else:
                 self._event = b""
+
+    def rest(self) -> bytes:
+        """The data of the event that the stream has not ended; empty if there is none."""
+        line, self._rest = bytes(self._rest), bytearray()
+        if not self._begun:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        self._field(line)
+        return self._dispatch().data
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")

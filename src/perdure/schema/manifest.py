@@ -47,6 +47,7 @@ DEFINITIONS: Final = (
     Definition("session.created", 1, events.SessionCreated, public=False),
     Definition("session.next.agent.switched", 1, events.AgentSwitched),
     Definition("session.next.model.switched", 1, events.ModelSwitched),
+    Definition("session.next.model.substituted", 1, events.ModelSubstituted),
     Definition("session.next.moved", 1, events.Moved),
     Definition("session.next.renamed", 1, events.Renamed),
     Definition("session.next.archived", 1, events.Archived),

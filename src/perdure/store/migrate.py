@@ -18,7 +18,7 @@ from perdure.schema.value import Value
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 # Not importlib.resources: importing it takes longer than opening the database.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -82,6 +82,9 @@ PARTS: Final = (
     "session_context_epoch",
     "session_instruction",
     "session_retry",
+    "model_rest",
+    "provider_request",
+    "provider_request_provider",
     "session_attempt",
     "session_file_change",
     "session_file_change_session",

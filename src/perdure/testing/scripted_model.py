@@ -65,6 +65,7 @@ class StreamError(Value):
 
     message: str
     reason: Reason = "unknown"
+    retry_after_ms: int | None = None
 
 
 class Pause(State):
@@ -177,8 +178,9 @@ class ScriptedModel:
                 call = self._call_id(given)
                 invalid = ToolInputInvalid(call, name, "the tool's input is not JSON")
                 return [(*_input(call, name, raw), invalid)]
-            case StreamError(message=message, reason=reason):
-                return [(ProviderError(message=message, reason=reason),)]
+            case StreamError(message=message, reason=reason, retry_after_ms=wait):
+                error = ProviderError(message=message, reason=reason, retry_after_ms=wait)
+                return [(error,)]
             case Failure(error=error):
                 return [error]
             case Pause():

@@ -180,8 +180,39 @@ async def test_a_model_that_cannot_sum_up_does_not_stop_the_session(
     await database_check.check(folders.database)
 
 
+UPSTREAM = {"error": {"message": "Prompt exceeds max length", "code": "1261"}}
+WRAPPED: JsonObject = {
+    "error": {
+        "message": "Provider returned error",
+        "code": 400,
+        "metadata": {"raw": codec.encode(UPSTREAM).decode(), "provider_name": "Z.AI"},
+    }
+}
+OVERSIZE: JsonObject = {
+    "error": {
+        "message": "Request too large for model `m` on tokens per minute (TPM): Limit 6000,"
+        " Requested 7071. Need more tokens? Upgrade at https://example.com/settings/billing",
+        "type": "tokens",
+        "code": "rate_limit_exceeded",
+    }
+}
+
+
+@pytest.mark.parametrize(
+    "overflow",
+    [
+        OVERFLOW,
+        refusal(400, WRAPPED),
+        refusal(502, WRAPPED),
+        refusal(413, OVERSIZE),
+        refusal(429, OVERSIZE),
+        refusal(202, WRAPPED, content_type="application/json"),
+        Reply(pieces=(b"data: " + codec.encode(WRAPPED) + b"\n\n",)),
+    ],
+    ids=["plain", "wrapped", "as-502", "oversize", "as-429", "as-202", "in-the-stream"],
+)
 async def test_a_request_that_overflows_is_sent_again_once_with_less(
-    folders: ProjectFolders, provider: ScriptedProvider
+    folders: ProjectFolders, provider: ScriptedProvider, overflow: Reply
 ) -> None:
     configure(folders, None)
     async with running(folders) as instance:
@@ -190,7 +221,7 @@ async def test_a_request_that_overflows_is_sent_again_once_with_less(
         for _ in range(5):
             await api.ask(session, PARAGRAPH)
         before = len(provider.requests)
-        provider.then(OVERFLOW)
+        provider.then(overflow)
         provider.otherwise = lambda r: text("the summary" if is_summary(r) else "made it")
         messages = await api.ask(session, "go on")
         facts = await api.facts(session)

@@ -128,7 +128,7 @@ async def test_the_request_that_is_shown_is_the_one_that_is_sent(
     assert [tool["inputSchema"] for tool in request["tools"]] == [
         tool["parameters"] for tool in offered
     ]
-    assert request["options"]["openai"]["promptCacheKey"] == made.body["prompt_cache_key"]
+    assert request["options"]["openai"]["promptCacheKey"] == session
     await api.wait(session)
     # Steers went together; what was queued had to wait.
     assert "fourth" not in str(shown(request))

@@ -46,6 +46,28 @@ async def test_an_answer_is_asked_for_and_recorded(gemini: Pair) -> None:
     assert request.body["systemInstruction"]["parts"][0]["text"]
 
 
+async def test_images_and_tools_of_the_provider_go_back_as_they_came(gemini: Pair) -> None:
+    gemini.other.then(streamed(wire.IMAGE), streamed(wire.TOOLS), streamed(wire.TEXT))
+    session = await gemini.api.create()
+    _, painted = await gemini.api.ask(session, "paint")
+    *_, searched = await gemini.api.ask(session, "search")
+    await gemini.api.ask(session, "more")
+    assert [part["type"] for part in painted["content"]] == ["text", "tool", "text"]
+    assert painted["content"][1]["state"]["status"] == "completed"
+    assert searched["content"][0]["name"] == "google_search_web"
+    _, first, _, second, _ = gemini.accepted(2)
+    assert first["parts"] == [
+        {"text": "Here: "},
+        {"inlineData": wire.PICTURE, "thoughtSignature": "cGljdHVyZQ=="},
+        {"text": "🌍"},
+    ]
+    assert second["parts"] == [
+        {"toolCall": wire.SEARCHED, "thoughtSignature": "c2VhcmNo"},
+        {"toolResponse": wire.RESULTS, "thoughtSignature": "Zm91bmQ="},
+        {"text": "Found."},
+    ]
+
+
 @requirement("S161", "S197")
 async def test_thoughts_and_signatures_go_back_to_the_model_that_made_them(gemini: Pair) -> None:
     gemini.other.then(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.schema.codec import JsonObject
 from tests.acceptance.two_providers import FAKE, Pair, paired
 from tests.contract.llm.protocols.openai_responses import recordings as wire
 from tests.requirements import requirement
@@ -72,19 +73,20 @@ async def test_reasoning_and_calls_go_back_to_the_model_that_made_them(openai: P
 
 @requirement("S198")
 @pytest.mark.parametrize("store", [False, True])
+@pytest.mark.parametrize("item", [wire.SEARCH, wire.COMPACTION], ids=["search", "compaction"])
 async def test_what_the_provider_ran_itself_is_kept_and_sent_back(
-    openai: Pair, store: bool
+    openai: Pair, item: JsonObject, store: bool
 ) -> None:
     openai.other.then(
-        answering(wire.hosted(0, wire.SEARCH), wire.message(1, "Found."), store=store),
+        answering(wire.hosted(0, item), wire.message(1, "Found."), store=store),
         answering(wire.message(0, "Again.")),
     )
     session = await openai.api.create()
     _, assistant = await openai.api.ask(session, "search")
     assert assistant["content"][0]["provider"]["executed"]
     await openai.api.ask(session, "more")
-    reference = {"type": "item_reference", "id": "ws_1"}
-    assert openai.accepted(1)[2] == (reference if store else wire.SEARCH)
+    reference = {"type": "item_reference", "id": item["id"]}
+    assert openai.accepted(1)[2] == (reference if store else item)
 
 
 @requirement("S161", "S197")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.support.api import PATIENCE_SECONDS, Api
 from tests.support.instance import running
@@ -50,6 +51,64 @@ async def test_turns_and_summaries_are_told_apart_and_counted_together(
     assert shown["cost"] == pytest.approx(3 * PRICE)
     assert shown["tokens"]["input"] == 3_000
     assert "spent" in await api.facts(session)
+
+
+SPELLINGS: tuple[JsonObject, ...] = (
+    {"prompt_tokens": 1_000, "completion_tokens": 100},
+    {
+        "prompt_tokens": 50_000,
+        "completion_tokens": 900,
+        "total_tokens": 50_900,
+        "prompt_tokens_details": {"cached_tokens": 30_000, "cache_write_tokens": 15_000},
+        "completion_tokens_details": {"reasoning_tokens": 400},
+    },
+    {"prompt_tokens": 9_000, "completion_tokens": 30, "cached_tokens": 8_000},
+    {
+        "prompt_tokens": 150_000,
+        "completion_tokens": 9,
+        "total_tokens": 150_103,
+        "prompt_cache_hit_tokens": 100_000,
+        "completion_tokens_details": {"reasoning_tokens": 94},
+    },
+)
+"""Of several servers, at three tiers of the price."""
+
+
+def dollars(tokens: JsonObject) -> float:
+    """What the recorded tokens cost at the prices below, counted by hand."""
+    read, write = tokens["cache"]["read"], tokens["cache"]["write"]
+    context = tokens["input"] + read + write
+    factor = 4 if context > 128_000 else 2 if context > 32_000 else 1
+    plain = tokens["input"] + write + 10 * (tokens["output"] + tokens["reasoning"])
+    return factor * (plain + read / 4) / 1_000_000
+
+
+async def test_the_cost_is_that_of_the_recorded_tokens_at_their_tier(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    prices = [
+        {"input": n, "output": 10 * n, "cache": {"read": n / 4}, **({"tier": t} if t else {})}
+        for n, t in ((1, {}), (2, {"size": 32_000}), (4, {"size": 128_000}))
+    ]
+    folders = make_folders(tmp_path, provider)
+    path = folders.project / "opencode.json"
+    configuration = codec.decode_any(path.read_bytes())
+    configuration["providers"]["fake"]["models"]["fake-model"]["cost"] = prices
+    path.write_bytes(codec.encode(configuration))
+    async with running(folders) as instance:
+        api = instance.api
+        session = await api.create()
+        for usage in SPELLINGS:
+            provider.then(text("ok", usage=usage))
+            await api.ask(session, "go on")
+        steps = [m for m in await api.messages(session) if m["type"] == "assistant"]
+        shown = await api.session(session)
+        told = (await used(api, session))["session"]
+    assert [m["cost"] for m in steps] == [pytest.approx(dollars(m["tokens"])) for m in steps]
+    assert shown["cost"] == told["cost"] == pytest.approx(sum(m["cost"] for m in steps))
+    counted = [sum((t["input"], t["output"], t["reasoning"])) for t in (m["tokens"] for m in steps)]
+    cached = [sum(m["tokens"]["cache"].values()) for m in steps]
+    assert [a + b for a, b in zip(counted, cached, strict=True)] == [1_100, 50_900, 9_030, 150_103]
 
 
 async def test_a_title_is_paid_for_even_if_a_person_chose_another_meanwhile(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from perdure.core import limits
 from perdure.schema.codec import JsonObject
 from tests.requirements import requirement
 from tests.support.api import Api
@@ -99,12 +100,15 @@ async def test_a_refused_key_is_not_tried_again(api: Api, provider: ScriptedProv
 async def test_what_was_said_before_the_connection_broke_is_kept(
     api: Api, provider: ScriptedProvider
 ) -> None:
-    provider.then(cut("half an ", "answer"))
+    provider.otherwise = lambda request: cut("half an ", "answer")
     session = await api.create()
-    message = await failed_step(api, session)
-    assert message["content"][0]["text"] == "half an answer"
-    assert await api.facts(session, after=3) == ["text.started", "text.ended", "step.failed"]
-    assert len(provider.requests) == 1
+    messages = await api.ask(session, "go")
+    steps = [message for message in messages if message["type"] == "assistant"]
+    assert [step["content"][0]["text"] for step in steps] == ["half an answer"] * len(steps)
+    assert all("error" in step for step in steps)
+    # The last one is not asked for again, so the model is told what it had said.
+    assert ["excluded" in step["time"] for step in steps] == [True] * (len(steps) - 1) + [False]
+    assert len(steps) == len(provider.requests) == limits.RETRY_ATTEMPTS_MAX
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from perdure.core import limits
 from perdure.core.models.catalog import host_provider
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.host import environment
 from perdure.host.process_locks import SingleProcess
 from perdure.llm.model_call import ModelCall
@@ -59,20 +62,23 @@ async def staged(
     answers: ModelCall | None = None,
     calls: Mapping[str, ModelCall] = NO_CALLS,
     piece_events_max: int = limits.APPEND_EVENTS_MAX,
+    allowed: ProviderLimits = NO_LIMITS,
 ) -> AsyncGenerator[Stage]:
     """On a real file below `root`; opened again, it is the same store.
 
-    `answers` is asked in place of the scripted model; `calls` are further models.
+    `answers` is asked in place of the scripted model; `calls` are further models; `allowed` are
+    the limits of their provider.
     """
     (root / "project").mkdir(parents=True, exist_ok=True)
     path = str(root / "perdure.db")
     migrate.migrate(path)
     clock, model = ManualClock(), ScriptedModel()
+    provider = host_provider("test", {"scripted": answers or model, **calls})
     settings = RuntimeSettings(
         environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
         data_dir=str(root),
         default_directory=str(root / "project"),
-        providers=(host_provider("test", {"scripted": answers or model, **calls}),),
+        providers=(replace(provider, limits=allowed),),
     )
     async with SqliteDatabase(path) as real:
         database = FaultyDatabase(real, plan, clock=clock)

@@ -9,6 +9,7 @@ from random import Random
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.llm.encoding import provider_json
@@ -159,6 +160,30 @@ def test_an_answer_that_says_a_word_now_and_then_goes_on(wire: Wire) -> None:
     assert heard.error is None
     assert heard.words == "".join(f"{n} " for n in range(1, 20))
     assert heard.seconds > 19 * 25
+
+
+@each_wire()
+def test_an_answer_that_never_ends_is_stopped_at_its_total(wire: Wire, figure: Figure) -> None:
+    words = (wire.body_of(wire.text(n, f"{n} ")) for n in itertools.count(1))
+    begun = filter(None, [wire.body_of(wire.begin)])
+    total = replace(IDLE, total_seconds_max=100)
+    heard = Heard(wire, PacedTransport(itertools.chain(begun, words), seconds=7), total)
+    reason, message = heard.failure()
+    assert (reason, message.endswith("for 100 s, the limit `total` of its timeouts")) == (
+        "timeout",
+        True,
+    )
+    assert heard.seconds == pytest.approx(100)
+    assert heard.words.startswith("1 2 3 ")
+    figure("answers without end", 1)
+
+
+@each_wire()
+def test_the_total_also_bounds_an_answer_that_does_not_begin(wire: Wire) -> None:
+    total = replace(IDLE, total_seconds_max=10)
+    heard = Heard(wire, PacedTransport([wire.body_of(wire.half)], seconds=20), total)
+    assert heard.failure()[0] == "timeout"
+    assert heard.seconds == pytest.approx(10)
 
 
 @each_wire()

@@ -32,7 +32,7 @@ each_recording = pytest.mark.parametrize(
 @each_recording
 def test_byte_by_byte_is_the_same_answer(wire: Wire, name: str) -> None:
     for body in bodies(wire, name):
-        pieces = [bytes((byte,)) for byte in body + tail(body)]
+        pieces = [bytes((byte,)) for byte in body]
         assert read(wire, *pieces) == wire.answered(wire.recordings[name])
 
 
@@ -45,9 +45,19 @@ def test_at_any_byte_a_split_changes_nothing_and_a_cut_leaves_no_half_call(
         came = {at: split(wire, body, at) for at in range(len(body) + 1)}
         assert [at for at, (first, rest) in came.items() if first + rest != whole] == []
         figure(wire.offsets, len(body))
-        for count in sorted({len(first) for at, (first, _) in came.items() if at < len(body)}):
+        left = {at: cut(wire, body, at) for at in range(len(body))}
+        assert [at for at, frames in left.items() if frames != whole[: len(frames)]] == []
+        for count in sorted({len(frames) for frames in left.values()}):
             check_cut(wire, whole[:count], missing=len(whole) - count, name=name)
         figure(wire.offsets, len(body))
+
+
+@each_recording
+def test_the_last_event_counts_without_its_blank_line(wire: Wire, name: str) -> None:
+    for body in bodies(wire, name):
+        ends = body.rstrip(b"\r\n") if wire.line_ends else body
+        for at in range(len(ends), len(body) + 1):
+            assert read(wire, body[:at]) == wire.answered(wire.recordings[name])
 
 
 @each_recording
@@ -82,7 +92,7 @@ def check_cut(wire: Wire, frames: Sequence[bytes], *, missing: int, name: str) -
     state, whole = wire.protocol.start(), wire.answered(wire.recordings[name])
     events = [event for frame in frames for event in wire.protocol.step(state, frame)]
     assert events == whole[: len(events)]
-    if missing < len(wire.stop(wire.why)):
+    if missing < wire.ends.get(name, len(wire.stop(wire.why))):
         ended = [*events, *wire.protocol.finish(state)] if len(events) < len(whole) else events
         counted = wire.counted_at_reason is not None
         assert ended == whole or (not counted and ended == without_usage(whole))
@@ -110,15 +120,16 @@ def bodies(wire: Wire, name: str) -> Iterator[bytes]:
         yield body.replace(b"\r\n", b"\n").replace(b"\n", end)
 
 
-def tail(body: bytes) -> bytes:
-    """A lone CR at the very end may be half of CRLF: only what follows it tells."""
-    return b"\n" if body.endswith(b"\r") else b""
-
-
 def split(wire: Wire, body: bytes, at: int) -> tuple[list[bytes], list[bytes]]:
     """The frames that come of what stands before that byte, and then of the rest."""
     reader = wire.protocol.frames(FRAME_BYTES_MAX)
-    return [*reader.feed(body[:at])], [*reader.feed(body[at:] + tail(body))]
+    return [*reader.feed(body[:at])], [*reader.feed(body[at:])]
+
+
+def cut(wire: Wire, body: bytes, at: int) -> list[bytes]:
+    """The frames that come of a body that ends at that byte."""
+    reader = wire.protocol.frames(FRAME_BYTES_MAX)
+    return [*reader.feed(body[:at]), *reader.rest()]
 
 
 def read(wire: Wire, *pieces: bytes) -> list[LLMEvent]:
@@ -128,6 +139,8 @@ def read(wire: Wire, *pieces: bytes) -> list[LLMEvent]:
     for piece in pieces:
         for frame in reader.feed(piece):
             events += wire.protocol.step(state, frame)
+    for frame in reader.rest():
+        events += wire.protocol.step(state, frame)
     if not (events and isinstance(events[-1], Finish | ProviderError)):
         events += wire.protocol.finish(state)
     return events

@@ -186,11 +186,20 @@ def test_a_stop_reason_completes_a_stream_that_never_ends(wire: Wire) -> None:
 
 
 @each_wire("anthropic", "chat")
-def test_an_end_without_a_reason_completes_text_but_no_calls(wire: Wire) -> None:
+def test_an_end_without_a_reason_completes_text_and_whole_calls(wire: Wire) -> None:
     end = wire.stop(wire.why)[-1]
     assert wire.heard([*wire.text(0, "a"), end])[-2:] == [TextEnd("text-0"), Finish("unknown")]
-    with pytest.raises(LLMError, match="tool calls"):
-        wire.heard([*wire.call(0, "a", "bash", "{}"), end])
+    *_, made, finish = wire.heard([*wire.call(0, "a", "bash", '{"n":1}'), end])
+    assert (calls_in([made]), finish) == ([("a", "bash", {"n": 1})], Finish("tool-calls"))
+
+
+@pytest.mark.parametrize("half", ["", '{"command": "rm'])
+@each_wire("anthropic", "chat")
+def test_an_end_without_a_reason_makes_no_call_of_half_an_input(wire: Wire, half: str) -> None:
+    end = wire.stop(wire.why)[-1]
+    *_, made, finish = wire.heard([*wire.call(0, "a", "bash", half), end])
+    assert isinstance(made, ToolInputInvalid)
+    assert finish == Finish("tool-calls")
 
 
 @piecemeal

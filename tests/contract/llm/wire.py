@@ -5,7 +5,7 @@ data what only it says. A new one is added to `wires.py`; what holds for all the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
@@ -47,7 +47,7 @@ class Wire:
     protocol: WireProtocol
     body_of: Callable[[Sequence[bytes]], bytes]
     """The body that carries these frames."""
-    line_ends: Sequence[bytes] = (b"\n", b"\r\n")
+    line_ends: Sequence[bytes] = (b"\n", b"\r\n", b"\r")
     """How its servers may end the lines of a body; none, where a body has no lines."""
     payloads: Callable[[Sequence[bytes]], Sequence[bytes]] = as_they_are
     """What a step is given of these frames."""
@@ -76,6 +76,9 @@ class Wire:
     everything_is: Sequence[LLMEvent]
     recordings: Mapping[str, Sequence[bytes]]
     """Whole answers, to be split and cut at every byte."""
+    ends: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Recordings whose last frames differ from `stop`: with how many of them missing, less one, the
+    answer is still whole."""
     cut_call: Sequence[bytes]
     """An answer that is cut off, for its length, before the input of a call begins."""
     error: Callable[[str], bytes]

@@ -22,7 +22,7 @@ from tests.contract.location.told_session import (
 )
 from tests.harness.faults import failing_paths
 from tests.requirements import requirement
-from tests.support.skipping import cannot_run
+from tests.skipping import cannot_run
 from tests.support.unreadable import (
     ANYWHERE,
     FILES,

@@ -29,6 +29,7 @@ class Order:
     reason: str
 
 
+_WAY: Final = "a step tells by which way its request went"
 EXCHANGES: Final[Mapping[str, str]] = {
     # In several recordings.
     r"(?!location_catalog)\w+: .*: \.cursor\.(previous|next) is missing": (
@@ -43,6 +44,7 @@ EXCHANGES: Final[Mapping[str, str]] = {
     r"(checks_order|location_catalog): .*: \.data\[\]\.steps is new": (
         "optional as published; an agent of this test has a limit"
     ),
+    r"(misc_semantics|permission_question|run_revert): .*: \.data\[assistant\]\.route is new": _WAY,
     # By recording.
     r"checks_order: (perm save|pty title) null: status 200 instead of 400": "null counts as absent",
     r"errors_prompt_pages: (compact|wait idle): status 204 instead of 503": "it is implemented",
@@ -144,6 +146,7 @@ SOCKETS: Final[Mapping[str, str]] = {
 }
 
 STREAMS: Final[Mapping[str, str]] = {
+    r"(live1|live_heartbeat|perm_question): live next\.step\.started: \.data\.route is new": _WAY,
     r"(?!live_misc)\w+: live next\.(text|reasoning|tool\.input)\.delta: \.data\.cursor is new": (
         "who joins in the middle knows by it which deltas the message already has"
     ),
@@ -170,6 +173,7 @@ STREAMS: Final[Mapping[str, str]] = {
 """Where a live stream tells something else: a reason by `recording: difference`."""
 
 EVENTS: Final[Mapping[str, str]] = {
+    r"(?!unknown_)\w+: (durable|live) next\.step\.started: \.data\.route is new": _WAY,
     r"(?!empty|http|unknown_)\w+: live next\.(text|reasoning|tool\.input)\.delta: "
     r"\.data\.cursor is new": (
         "who joins in the middle knows by it which deltas the message already has"
@@ -243,6 +247,7 @@ RUNS: Final[Mapping[str, Order]] = {
 _ROOM: Final = "a summary leaves room for the next prompt, which is not summed up again"
 SETTLED: Final[Mapping[str, str]] = {
     # In all of them.
+    r"(?!unknown_)\w+: \w+\.data\[assistant\]\.route is new": _WAY,
     r"interrupt_text: meanwhile\.data\[assistant\]\.content\[text\]\.cursor is new": (
         "a part that streams tells which live deltas follow its text"
     ),
@@ -285,6 +290,9 @@ SETTLED: Final[Mapping[str, str]] = {
 _GOES_ON: Final = "a run that was cut goes on after a restart (ADR 33)"
 _SETTLES: Final = "a server that starts settles what the one before it left open (ADR 15)"
 RESTART: Final[Mapping[str, str]] = {
+    r"((tool|text) after .*|pending after next prompt): \.data\[assistant\]\.route is new": _WAY,
+    r"((tool|text) after .*|pending after next prompt): durable next\.step\.started: "
+    r"\.data\.route is new": _WAY,
     r"tool after .*: next\.tool\.failed is new after next\.tool\.called": _GOES_ON,
     **{
         rf"tool after .*: next\.{after} is new after next\.{before}": _GOES_ON

@@ -28,6 +28,7 @@ _BETWEEN_STEPS: Final = (
     events.CompactionStarted,
     events.CompactionEnded,
     events.Retried,
+    events.ModelSubstituted,
     events.Forked,
     events.ToolPruned,
 )
@@ -127,8 +128,7 @@ class LogGrammar:
             yield "nothing follows the deletion"
         if self._staged and isinstance(event, _NOT_WHILE_STAGED):
             yield "a revert is staged"
-        if self._step is not None and isinstance(event, _BETWEEN_STEPS):
-            yield f"step {self._step.id} is open"
+        yield from _misplaced(self._step, event)
         if isinstance(event, events.ToolPruned):
             yield from self._read_pruned(event)
             return
@@ -332,6 +332,26 @@ def _read_part(step: _Step, event: events.StepFact) -> Iterator[str]:
             step.ended_parts.add(part)
         case _:
             yield "it is no fact of a step that the grammar knows"
+
+
+def _misplaced(step: _Step | None, event: SessionEvent) -> Iterator[str]:
+    """Whether a fact stands inside a step, or outside one, where it may not."""
+    if step is None and _says_continued(event):
+        yield "no answer is open that could go on"
+    elif step is not None and isinstance(event, _BETWEEN_STEPS) and not _continues(step, event):
+        yield f"step {step.id} is open"
+
+
+def _continues(step: _Step, event: SessionEvent) -> bool:
+    """Whether the answer of an open step goes on where its connection broke: in its one text."""
+    kinds = [kind for kind, _ in step.open_parts]
+    return _says_continued(event) and kinds == ["text"] and not step.ended_parts and not step.calls
+
+
+def _says_continued(event: SessionEvent) -> bool:
+    if not isinstance(event, events.Retried):
+        return False
+    return (event.error.metadata or {}).get("answer") == "continued"
 
 
 def _kind(event: events.StepFact) -> str:

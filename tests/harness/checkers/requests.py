@@ -81,7 +81,7 @@ class PrefixIsStable:
                 yield f"{request.session_id}: another baseline in the same epoch"
             before = self._last.get(request.session_id)
             if before is not None and (before.model, before.cut) == (request.model, request.cut):
-                stable = self._stable(seen, request, before)
+                stable = self._stable(seen, request, before) if _same_form(request, before) else 0
                 if not _begins_with(request.messages, before.messages[:stable]):
                     yield f"{request.session_id}: the history that was sent has changed"
                 same_offer = before.system == request.system and before.tools and request.tools
@@ -164,3 +164,10 @@ def _omitted_by(event: SessionEvent) -> MessageID | None:
             return id
         case _:
             return None
+
+
+def _same_form(request: Request, before: Request) -> bool:
+    """Whether the same answers were sent without native parts, of those that both sent."""
+    ends = (one.plain_until for one in (request, before))
+    low, high = sorted(Seq(-1) if end is None else end for end in ends)
+    return min(high, before.latest) <= low

@@ -12,12 +12,13 @@ from typing import Final, TypeVar
 
 from perdure.core.request import history_to_llm
 from perdure.core.session import omission
+from perdure.llm.error import Reason
 from perdure.llm.message import LLMMessage, Segment, TextPart, ToolCallPart, ToolResultPart
 from perdure.llm.request import LLMRequest
 from perdure.runtime.turn.request import STEP_LIMIT
 from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
-from perdure.schema.models.model import ModelRef
+from perdure.schema.models.model import ModelRef, StepRoute
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import AssistantMessage, ToolPart
@@ -26,6 +27,7 @@ from perdure.schema.value import State, Value
 from perdure.store.log.event_store import StoredEvent
 from perdure.store.tables.message_table import MessageRow
 from perdure.tools.api.tool import ToolCallContext
+from tests.harness.checkers import call_ids
 from tests.harness.checkers.ledger import Ledger
 from tests.harness.simulation.trace import Trace
 
@@ -60,6 +62,7 @@ _BY_CLIENTS = (
 _ENDS_A_REQUEST = (
     events.StepFact,
     events.Retried,
+    events.ModelSubstituted,
     events.CompactionStarted,
     events.RevertCommitted,
 )
@@ -85,6 +88,10 @@ class Request(Value):
     tools: tuple[str, ...]
     cut: Cut
     """The epoch's baseline and the latest compaction: while both stay, the prefix stays."""
+    plain_until: Seq | None
+    """The answers up to here were sent without native parts; None if it was not the history."""
+    latest: Seq
+    """The end of the log."""
 
 
 class Effect(State):
@@ -110,11 +117,13 @@ class Witness:
         """Who waits for ever, until interrupted: how many of each run."""
         self._live_seqs: dict[tuple[str, str], int] = {}
         self._live_parts: set[tuple[str | None, ...]] = set()
-        self._lowered: dict[tuple[bytes, ModelRef], tuple[LLMMessage, ...]] = {}
+        self._lowered: dict[tuple[bytes, ModelRef, bool], tuple[LLMMessage, ...]] = {}
         self._asked_at: dict[SessionID, Seq] = {}
         """The end of the log at the latest request."""
         self._unanswered: dict[SessionID, str] = {}
         """Who sent a request of which nothing has come back."""
+        self._natives_refused: set[SessionID] = set()
+        """Sessions of which a native part was refused: they may be sent without any."""
         self.excused: dict[SessionID, Seq] = {}
         """The sequence up to which a requested stop may have left prompts pending."""
         self.may_lack_context = False
@@ -216,7 +225,18 @@ class Witness:
         messages = _without_note(request.segments)
         names = tuple(tool.name for tool in request.tools)
         cut = self._cut(session_id)
-        seen = Request(process, session_id, request.model, request.system, messages, names, cut)
+        plain_until = self._find_plain(session_id, request.model, cut, messages)
+        seen = Request(
+            process,
+            session_id,
+            request.model,
+            request.system,
+            messages,
+            names,
+            cut,
+            plain_until,
+            self._ledger.latest(session_id),
+        )
         # What came before has been taken in with its events, and must be the same anyway.
         said = (process, session_id, request.model, cut, names, len(messages), messages[-3:])
         self._trace.take_in(codec.encode(said))
@@ -226,7 +246,7 @@ class Witness:
             return session_id
         self.requests.append(seen)
         self._check_sent_once(process, session_id)
-        if not self._is_history(session_id, request.model, cut, messages):
+        if plain_until is None:
             self.accuse("P7", f"{process} sent {session_id} something else than its history")
         self._asked_at[session_id] = self._ledger.latest(session_id)
         self._check_structure(seen)
@@ -242,9 +262,11 @@ class Witness:
             self.accuse("P4", what)
         self._unanswered[session_id] = process
 
-    def refused(self, session_id: SessionID) -> None:
+    def refused(self, session_id: SessionID, reason: Reason | None = None) -> None:
         """The provider refused: a retry is then no second request."""
         self._unanswered.pop(session_id, None)
+        if reason == "native-part":
+            self._natives_refused.add(session_id)
 
     def decided(self, session_id: SessionID) -> None:
         """A person decided that the request is sent again."""
@@ -267,32 +289,52 @@ class Witness:
         compaction = self._ledger.compaction(session_id)
         return compaction, None if epoch is None else epoch.baseline_seq
 
-    def _is_history(
+    def _find_plain(
         self, session_id: SessionID, model: ModelRef, cut: Cut, sent: tuple[LLMMessage, ...]
-    ) -> bool:
+    ) -> Seq | None:
+        """Up to where `sent` is the history without native parts; None if it is not the history."""
         rows = [row for row in self._ledger.messages(session_id) if _is_shown(row, cut)]
-        if sent == tuple(said for row in rows for said in self._lower(row, model)):
+        plain = [_plain_until(rows)]
+        if session_id in self._natives_refused:
+            plain.append(self._ledger.latest(session_id))
+        for until in plain:
+            if self._is_history(session_id, model, rows, sent, until):
+                return until
+        return None
+
+    def _is_history(
+        self,
+        session_id: SessionID,
+        model: ModelRef,
+        rows: list[MessageRow],
+        sent: tuple[LLMMessage, ...],
+        plain_until: Seq,
+    ) -> bool:
+        lowered = (self._lower(row, model, native=row.seq > plain_until) for row in rows)
+        if call_ids.same_but_for_ids(sent, tuple(said for one in lowered for said in one)):
             return True
         # Exclusions that came after the request was built take effect with the next one.
-        messages = {row.id: row.message() for row in rows}
+        messages = {row.id: (row.message(), row.seq > plain_until) for row in rows}
         since = self._asked_at.get(session_id, Seq(-1))
         for event in reversed(self._ledger.exclusions(session_id, since)):
             if event.message_id in messages:
-                before = omission.after_exclusion(messages[event.message_id], _undone(event))
-                messages[event.message_id] = before
-            if sent == tuple(
-                said for one in messages.values() for said in history_to_llm.lower(one, model)
-            ):
+                message, native = messages[event.message_id]
+                before = omission.after_exclusion(message, _undone(event))
+                messages[event.message_id] = before, native
+            shown = (
+                history_to_llm.lower(one, model, native=native) for one, native in messages.values()
+            )
+            if call_ids.same_but_for_ids(sent, tuple(said for one in shown for said in one)):
                 return True
         return False
 
-    def _lower(self, row: MessageRow, model: ModelRef) -> tuple[LLMMessage, ...]:
+    def _lower(self, row: MessageRow, model: ModelRef, *, native: bool) -> tuple[LLMMessage, ...]:
         """Equal rows mean the same to a model: most of a history was lowered before."""
-        known = self._lowered.get((row.stored, model))
+        key = (row.stored, model, native)
+        known = self._lowered.get(key)
         if known is None:
-            known = self._lowered[row.stored, model] = tuple(
-                history_to_llm.lower(row.message(), model)
-            )
+            lowered = history_to_llm.lower(row.message(), model, native=native)
+            known = self._lowered[key] = tuple(lowered)
         return known
 
     def _check_epoch(self, request: Request) -> None:
@@ -304,6 +346,8 @@ class Witness:
             self.accuse("P7", f"{request.session_id} was compacted and its old epoch goes on")
 
     def _check_structure(self, request: Request) -> None:
+        if repeated := call_ids.find_repeated(request.messages):
+            self.accuse("P6", f"calls with the ids of earlier ones: {repeated}")
         open_calls: list[str] = []
         for message in request.messages:
             if message.role == "tool":
@@ -375,6 +419,19 @@ def _tell(awaited: list[asyncio.Future[T]], what: T) -> None:
         if not future.done():
             future.set_result(what)
     awaited.clear()
+
+
+def _plain_until(rows: list[MessageRow]) -> Seq:
+    """Where the answers end that a later step says to have been sent without native parts."""
+    for row in reversed(rows):
+        if b'"plain":true' not in row.stored:
+            continue
+        match row.message():
+            case AssistantMessage(route=StepRoute(plain=True)):
+                return Seq(row.seq - 1)
+            case _:
+                pass
+    return Seq(-1)
 
 
 def _without_note(segments: tuple[Segment, ...]) -> tuple[LLMMessage, ...]:

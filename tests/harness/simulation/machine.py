@@ -38,8 +38,11 @@ MODELS: Final = ("one", "two")
 _ANSWER_SECONDS_MAX: Final = 60.0
 
 
-# An agent that soon has to answer in text, and must ask before it reads.
-_CONFIGURATION: Final = '{"agents": {"short": {"steps": 2}}}'
+# An agent that soon has to answer in text, and must ask before it reads. The models of the other
+# one stand in for each other.
+_CONFIGURATION: Final = (
+    '{"agents": {"short": {"steps": 2}, "build": {"models": ["sim/one", "sim/two"]}}}'
+)
 # Nothing that may have been sent is sent again without a decision of a person.
 _POLICY: Final = '{"experimental": {"recovery": "ask"}}'
 

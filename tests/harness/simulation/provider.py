@@ -75,11 +75,12 @@ class SimulatedProvider:
                 self._witness.defect(session_id)
                 raise chunk
             elif isinstance(chunk, LLMError | MemoryError):
-                self._witness.refused(session_id)
+                self._witness.refused(session_id, getattr(chunk, "reason", None))
                 raise chunk
             else:
-                if any(isinstance(event, llm.ProviderError) for event in chunk):
-                    self._witness.refused(session_id)
+                for event in chunk:
+                    if isinstance(event, llm.ProviderError):
+                        self._witness.refused(session_id, event.reason)
                 yield chunk
 
     async def _stall(self, session_id: SessionID) -> None:
@@ -268,8 +269,9 @@ def _breaks_rules(draw: Draw) -> list[Chunk]:
 
 def _retries(draw: Draw) -> list[Chunk]:
     """Refuses for now, and says when to come back, if at all."""
-    told = draw.chance.choice((None, 400, 20_000))
-    return [LLMError("overload", "simulated", status=529, retry_after_ms=told)]
+    told = draw.chance.choice((None, 400, 20_000, 90_000))
+    reason: Reason = draw.chance.choice(("overload", "quota-exceeded"))
+    return [LLMError(reason, "simulated", status=529, retry_after_ms=told)]
 
 
 def _is_empty(draw: Draw) -> list[Chunk]:

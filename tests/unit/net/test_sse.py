@@ -21,12 +21,43 @@ def read(pieces: list[bytes], *, bytes_max: int = MIB) -> list[Frame]:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_however_a_stream_is_cut_its_events_are_the_same(end: bytes) -> None:
-    # A lone CR at the very end may be half of CRLF: only what follows it tells.
-    stream = STREAM.replace(b"\n", end) + b"x"
+    stream = STREAM.replace(b"\n", end)
     whole = read([stream])
     assert [frame.data for frame in whole] == ["Grüße".encode(), b"two\nlines", b""]
     for size in range(1, 12):
         assert read([stream[at : at + size] for at in range(0, len(stream), size)]) == whole
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_an_event_comes_at_once_with_the_end_of_its_last_line(end: bytes) -> None:
+    reader = sse.Reader(bytes_max=MIB)
+    for number in range(3):
+        data = b"%d" % number
+        assert [frame.data for frame in reader.feed(b"data: " + data + end + end)] == [data]
+
+
+def test_a_line_end_in_two_pieces_is_one() -> None:
+    assert [f.data for f in read([b"data: a\r", b"\ndata: b\r", b"\n\r", b"\n"])] == [b"a\nb"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "rest"),
+    [
+        (b"", b""),
+        (b"data: a\n\n", b""),
+        (b"data: a\n\ndata: b", b"b"),
+        (b"data: a\n\ndata: b\n", b"b"),
+        (b"data: b\ndata: c", b"b\nc"),
+        (b"event: x\ndata: b\nid: 4", b"b"),
+        (b": comment", b""),
+        (b"\xef\xbb\xbfdata: b", b"b"),
+    ],
+)
+def test_what_the_end_of_the_stream_leaves_can_be_asked_for(stream: bytes, rest: bytes) -> None:
+    reader = sse.Reader(bytes_max=MIB)
+    list(reader.feed(stream))
+    assert reader.rest() == rest
+    assert reader.rest() == b""
 
 
 def test_one_long_line_in_small_pieces_costs_no_more_than_its_length() -> None:

@@ -48,7 +48,7 @@ REASONS: Final[Mapping[str, str]] = {
         "the list of what is to be done is durable here"
     ),
     r"\+ v2\.session\.history answer \.data\[\]<session\.next\."
-    r"(renamed|archived|unarchived|budget\.changed|spent|deleted|forked|prompt\.revised|prompt\."
+    r"(renamed|model\.substituted|archived|unarchived|budget\.changed|spent|deleted|forked|prompt\.revised|prompt\."
     r"cancelled|inbox\.reordered|message\.excluded|message\.restored)>.*": (
         "what the operations beside the published ones record"
     ),
@@ -70,6 +70,9 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.session\.history answer \S+<session\.next\.retried>\.data\.next\?: number": (
         "when it is tried again, so that a person sees how long it takes"
     ),
+    r"\+ \S+ answer \.data(\[\])?(\.session)?\.substitute\b.*": (
+        "another model of the agent's chain may stand in for the chosen one"
+    ),
     r"\+ \S+ answer \.data(\[\])?(\.session)?\.budget\b.*": (
         "a Session may have a budget of its own"
     ),
@@ -79,6 +82,9 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.session\.revert\.(stage|clear) status 503": "it may be interrupted while it waits",
     r"\+ \S+ answer \S+<assistant>\.content\[\]<\w+>\.cursor\?: number": (
         "a part that streams tells which live deltas follow its text"
+    ),
+    r"\+ \S+ answer \S+(<assistant>|<session\.next\.step\.started>\.data)\.route\b.*": (
+        "a step tells by which way its request went"
     ),
     r"\+ v2\.session\.events parameter query replayed\?": "the end of a replay can be an event",
     r"\+ v2\.session\.list parameter query archived\?": "archived Sessions can be left out",

@@ -100,6 +100,7 @@ export interface AssistantMessage {
   readonly cost?: number | undefined
   readonly tokens?: TokenUsage | undefined
   readonly error?: ErrorInfo | undefined
+  readonly route?: StepRoute | undefined
 }
 
 /** Attached content of one attachment, read when the prompt was promoted. */
@@ -667,6 +668,29 @@ export interface ModelRef {
   readonly variant?: string | undefined
 }
 
+/** The model that answers while the chosen one cannot. */
+export interface ModelSubstitute {
+  readonly model: ModelRef
+  readonly message: string
+  readonly until: number
+}
+
+/** Another model of the agent's chain answers from now on, or the chosen one again. */
+export interface ModelSubstituted {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly substitute?: ModelSubstitute | undefined
+}
+
+/** `session.next.model.substituted`. */
+export interface ModelSubstitutedEvent {
+  readonly id: string
+  readonly type: "session.next.model.substituted"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: ModelSubstituted
+}
+
 export interface ModelSwitched {
   readonly timestamp: number
   readonly sessionID: string
@@ -1215,7 +1239,7 @@ export interface RequestToolResult {
   readonly metadata?: { readonly [key: string]: { readonly [key: string]: JsonValue } } | undefined
 }
 
-/** A request failed before any of its answer came, and will be retried. */
+/** A request failed before any of its answer came, or broke off in it, and will be retried. */
 export interface Retried {
   readonly timestamp: number
   readonly sessionID: string
@@ -1233,6 +1257,7 @@ export interface RetriedEvent {
   readonly data: Retried
 }
 
+/** Why a request failed that is sent again. */
 export interface RetryError {
   readonly message: string
   readonly isRetryable: boolean
@@ -1381,6 +1406,7 @@ export interface SessionInfo {
   readonly subpath?: string | undefined
   readonly revert?: RevertState | undefined
   readonly budget?: SessionBudget | undefined
+  readonly substitute?: ModelSubstitute | undefined
 }
 
 /** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
@@ -1554,6 +1580,13 @@ export interface StepFailedEvent {
   readonly data: StepFailed
 }
 
+/** The way of a request to its model, beside the provider and the model that were chosen. */
+export interface StepRoute {
+  readonly origin?: string | undefined
+  readonly model?: string | undefined
+  readonly plain?: boolean | undefined
+}
+
 export interface StepSnapshot {
   readonly start?: string | undefined
   readonly end?: string | undefined
@@ -1567,6 +1600,7 @@ export interface StepStarted {
   readonly agent: string
   readonly model: ModelRef
   readonly snapshot?: string | undefined
+  readonly route?: StepRoute | undefined
 }
 
 /** `session.next.step.started`. */
@@ -2021,6 +2055,7 @@ export type ReferenceSource = LocalReference | GitReference
 export type DurableEvent =
   | AgentSwitchedEvent
   | ModelSwitchedEvent
+  | ModelSubstitutedEvent
   | MovedEvent
   | RenamedEvent
   | ArchivedEvent

@@ -295,6 +295,14 @@ class TokenUsage(TypedDict):
     cache: TokenCache
 
 
+class StepRoute(TypedDict):
+    """The way of a request to its model, beside the provider and the model that were chosen."""
+
+    origin: NotRequired[str]
+    model: NotRequired[str]
+    plain: NotRequired[bool]
+
+
 class AssistantMessage(TypedDict):
     """The response of one Provider Turn."""
 
@@ -310,6 +318,7 @@ class AssistantMessage(TypedDict):
     cost: NotRequired[float]
     tokens: NotRequired[TokenUsage]
     error: NotRequired[ErrorInfo]
+    route: NotRequired[StepRoute]
 
 
 class AttachedContent(TypedDict):
@@ -944,6 +953,32 @@ class ModelInfo(TypedDict):
     family: NotRequired[str]
 
 
+class ModelSubstitute(TypedDict):
+    """The model that answers while the chosen one cannot."""
+
+    model: ModelRef
+    message: str
+    until: int
+
+
+class ModelSubstituted(TypedDict):
+    """Another model of the agent's chain answers from now on, or the chosen one again."""
+
+    timestamp: int
+    sessionID: str
+    substitute: NotRequired[ModelSubstitute]
+
+
+class ModelSubstitutedEvent(TypedDict):
+    """`session.next.model.substituted`."""
+
+    id: str
+    type: Literal["session.next.model.substituted"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: ModelSubstituted
+
+
 class ModelSwitched(TypedDict):
     timestamp: int
     sessionID: str
@@ -1549,6 +1584,8 @@ class RenamedEvent(TypedDict):
 
 
 class RetryError(TypedDict):
+    """Why a request failed that is sent again."""
+
     message: str
     isRetryable: bool
     statusCode: NotRequired[int]
@@ -1558,7 +1595,7 @@ class RetryError(TypedDict):
 
 
 class Retried(TypedDict):
-    """A request failed before any of its answer came, and will be retried."""
+    """A request failed before any of its answer came, or broke off in it, and will be retried."""
 
     timestamp: int
     sessionID: str
@@ -1698,6 +1735,7 @@ class SessionInfo(TypedDict):
     subpath: NotRequired[str]
     revert: NotRequired[RevertState]
     budget: NotRequired[SessionBudget]
+    substitute: NotRequired[ModelSubstitute]
 
 
 class SessionReplayed(TypedDict):
@@ -1866,6 +1904,7 @@ class StepStarted(TypedDict):
     agent: str
     model: ModelRef
     snapshot: NotRequired[str]
+    route: NotRequired[StepRoute]
 
 
 class StepStartedEvent(TypedDict):
@@ -2184,6 +2223,7 @@ AttemptStatus = AttemptPending | AttemptComplete | AttemptFailed | AttemptExpire
 DurableEvent = (
     AgentSwitchedEvent
     | ModelSwitchedEvent
+    | ModelSubstitutedEvent
     | MovedEvent
     | RenamedEvent
     | ArchivedEvent

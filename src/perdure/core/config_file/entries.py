@@ -9,7 +9,9 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from perdure.core import limits
 from perdure.core.text import jsonc
+from perdure.llm.encoding.chat_dialect import ReasoningForm
 from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.integration import LoginPrompt
@@ -19,6 +21,7 @@ Positive = Annotated[int, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=0)]
 Price = Annotated[float, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0)]
+Wait = Annotated[float, Meta(gt=0, le=limits.RETRY_PATIENCE_SECONDS_MAX)]
 Status = Literal["alpha", "beta", "deprecated", "active"]
 
 
@@ -57,8 +60,10 @@ class CapabilitiesEntry(Entry, frozen=True):
 
 
 class CacheCostEntry(Entry, frozen=True):
-    read: Price = 0
-    write: Price = 0
+    """Prices of what goes through the cache; without one it is that of the input."""
+
+    read: Price | UnsetType = UNSET
+    write: Price | UnsetType = UNSET
 
 
 class TierEntry(Entry, frozen=True):
@@ -83,6 +88,21 @@ class TimeEntry(Entry, frozen=True):
     released: int | UnsetType = UNSET
 
 
+class DialectEntry(Entry, frozen=True):
+    """How the requests of a Chat Completions provider differ; null is the default.
+
+    See llm.encoding.chat_dialect.ChatDialect.
+    """
+
+    fields: dict[str, bool | None] | UnsetType = UNSET
+    """Wire name of a request field -> whether requests have it."""
+    reasoning: ReasoningForm | UnsetType | None = UNSET
+    empty_reasoning: bool | UnsetType | None = UNSET
+    documents: bool | UnsetType | None = UNSET
+    cache_control: bool | UnsetType | None = UNSET
+    short_call_ids: bool | UnsetType | None = UNSET
+
+
 class ModelEntry(Entry, frozen=True):
     name: str | UnsetType = UNSET
     family: str | UnsetType = UNSET
@@ -95,6 +115,7 @@ class ModelEntry(Entry, frozen=True):
     limit: LimitEntry | UnsetType = UNSET
     status: Status | UnsetType = UNSET
     time: TimeEntry | UnsetType = UNSET
+    dialect: DialectEntry | UnsetType = UNSET
 
 
 class TimeoutEntry(Entry, frozen=True):
@@ -106,6 +127,16 @@ class TimeoutEntry(Entry, frozen=True):
     """From a request to the beginning of its answer."""
     idle: Seconds | UnsetType = UNSET
     """The longest pause within an answer."""
+    total: Seconds | UnsetType = UNSET
+    """From a request to the end of its answer."""
+
+
+class ProviderLimitsEntry(Entry, frozen=True):
+    """What all Sessions together may ask of a provider; see core.models.provider_limits."""
+
+    concurrent: Positive | UnsetType = UNSET
+    requests_per_minute: Positive | UnsetType = UNSET
+    tokens_per_minute: Positive | UnsetType = UNSET
 
 
 class ProviderEntry(Entry, frozen=True):
@@ -120,6 +151,8 @@ class ProviderEntry(Entry, frozen=True):
     blacklist: tuple[str, ...] | UnsetType = UNSET
     """Models that may not be used."""
     timeout: TimeoutEntry | UnsetType = UNSET
+    limits: ProviderLimitsEntry | UnsetType = UNSET
+    dialect: DialectEntry | UnsetType = UNSET
 
 
 class BudgetEntry(Entry, frozen=True):
@@ -132,6 +165,8 @@ class BudgetEntry(Entry, frozen=True):
 
 class AgentEntry(Entry, frozen=True):
     model: str | UnsetType = UNSET
+    models: Annotated[tuple[str, ...], Meta(max_length=limits.CHAIN_MODELS_MAX)] | UnsetType = UNSET
+    """The chain of models: each stands in while those before it cannot answer."""
     variant: str | UnsetType = UNSET
     system: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -239,9 +274,16 @@ RecoveryPolicy = Literal["ask", "retry", "abandon"]
 """How a request is treated that may have been sent before a crash (core.session.recovery)."""
 
 
+DropPolicy = Literal["continue", "restart", "fail"]
+"""How an answer is treated that broke off (core.request.dropped_answer)."""
+
+
 class ExperimentalEntry(Entry, frozen=True):
     timezone: str | UnsetType = UNSET
     recovery: RecoveryPolicy | UnsetType = UNSET
+    dropped_answers: DropPolicy | UnsetType = UNSET
+    patience: bool | Wait | UnsetType = UNSET
+    """How long a Session waits for a provider, in seconds; `true` means a day."""
 
 
 class DiagnosticsEntry(Entry, frozen=True):
@@ -251,9 +293,10 @@ class DiagnosticsEntry(Entry, frozen=True):
 class LoginEntry(Entry, frozen=True):
     """A login method of a provider; see core.credentials.oauth.LoginMethod."""
 
-    authorize_url: str
     token_url: str
     client_id: str
+    authorize_url: str | UnsetType = UNSET
+    device_url: str | UnsetType = UNSET
     label: str | UnsetType = UNSET
     scopes: tuple[str, ...] = ()
     redirect_url: str | UnsetType = UNSET

@@ -1,15 +1,18 @@
 """Google logins from the file that the Google Cloud tools write.
 
 Parses the file and builds the request for an access token. Logins of a person and service accounts
-are supported; other kinds are refused. Reading the file and keeping tokens is
-location.models.google_login, signing is host.credentials.rs256.
+are handled here; federation and impersonation need the package `google-auth`
+(host.credentials.google_auth). Reading the file and keeping tokens is location.models.google_login,
+signing is host.credentials.rs256.
 
 Invariant: credentials go only to Google or to this machine, and appear in no message.
 """
 
 import base64
+import re
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
@@ -28,6 +31,9 @@ _TOKEN_URL: Final = "https://oauth2.googleapis.com/token"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _ASSERTION_SECONDS: Final = 3600
+METADATA_HOST: Final = "metadata.google.internal"
+_METADATA_PATH: Final = "/computeMetadata/v1/instance/service-accounts/default/token"
+_ORIGIN: Final = re.compile(r"https://(?:[a-z0-9-]{1,63}\.){1,4}googleapis\.com")
 
 
 Sign = Callable[[str, bytes], bytes]
@@ -56,11 +62,24 @@ class ServiceAccount(Confidential, kw_only=True):
     token_url: str = _TOKEN_URL
 
 
+class OtherLogin(Confidential):
+    """A login that only the package `google-auth` knows how to use."""
+
+    content: bytes
+    """The checked content of the file."""
+
+
+class MachineAccount(Value):
+    """The account of a machine or container of Google Cloud, whose tokens its host gives."""
+
+    host: str
+
+
 class NoGoogleLogin(Value):
     reason: str
 
 
-GoogleUser = AuthorizedUser | ServiceAccount
+GoogleUser = AuthorizedUser | ServiceAccount | OtherLogin | MachineAccount
 GoogleLoginLookup = GoogleUser | NoGoogleLogin
 
 
@@ -73,6 +92,23 @@ class _File(Confidential, kw_only=True):
     private_key_id: str = ""
     private_key: str = ""
     token_uri: str = ""
+    token_url: str = ""
+    token_info_url: str = ""
+    revoke_url: str = ""
+    service_account_impersonation_url: str = ""
+    source_credentials: "_File | None" = None
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where tokens and secrets of this login are sent."""
+        own = (
+            self.token_uri,
+            self.token_url,
+            self.token_info_url,
+            self.revoke_url,
+            self.service_account_impersonation_url,
+        )
+        return own if self.source_credentials is None else (*own, *self.source_credentials.urls)
 
 
 def read(data: bytes, *, path: str) -> GoogleLoginLookup:
@@ -81,7 +117,7 @@ def read(data: bytes, *, path: str) -> GoogleLoginLookup:
         file = codec.decode(_File, data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return NoGoogleLogin(f"{path} does not hold a Google login; {REMEDY}")
-    if file.token_uri and not _is_known(file.token_uri):
+    if not all(_is_known(url) for url in file.urls if url):
         # Otherwise a program that can write one line into the file would get the refresh token.
         return NoGoogleLogin(f"{path} names another token server than {_TOKEN_URL}")
     match file.type:
@@ -89,6 +125,11 @@ def read(data: bytes, *, path: str) -> GoogleLoginLookup:
             user = _authorized_user(file)
         case "service_account":
             user = _service_account(file)
+        case "external_account" | "external_account_authorized_user":
+            user = OtherLogin(data) if file.token_url else None
+        case "impersonated_service_account":
+            complete = file.service_account_impersonation_url and file.source_credentials
+            user = OtherLogin(data) if complete else None
         case _:
             return NoGoogleLogin(
                 f"{path} holds a kind of Google login that is not supported here; {REMEDY}"
@@ -123,6 +164,16 @@ def service_token_request(account: ServiceAccount, *, sign: Sign, now: int) -> H
     return oauth.token_request(account.token_url, grant_type=_GRANT, assertion=signed.decode())
 
 
+def machine_token_request(account: MachineAccount) -> HttpRequest:
+    """The request to the metadata server for an access token; Compute Engine documentation."""
+    return HttpRequest(
+        url=f"http://{account.host}{_METADATA_PATH}?{urlencode({'scopes': _SCOPE})}",
+        headers={"metadata-flavor": "Google"},
+        body=(),
+        method="GET",
+    )
+
+
 def _authorized_user(file: _File) -> AuthorizedUser | None:
     secrets = (file.client_id, file.client_secret, file.refresh_token)
     if any(keys.key_fault(each) is not None for each in secrets):
@@ -151,8 +202,8 @@ def _base64(data: bytes) -> bytes:
 
 
 def _is_known(url: str) -> bool:
-    if url == _TOKEN_URL:
-        return True
-    if len(url) > limits.LOGIN_INPUT_CHARS_MAX or keys.origin_of(url) is None:
+    """Whether the URL is Google's or leads to this machine."""
+    origin = keys.origin_of(url)
+    if len(url) > limits.LOGIN_INPUT_CHARS_MAX or origin is None or urlsplit(url).username:
         return False
-    return loopback.is_loopback_url(url)
+    return _ORIGIN.fullmatch(origin) is not None or loopback.is_loopback_url(url)

@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.config_file.entries import ModelEntry, ProviderEntry
+from perdure.net import host_name
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.credential import StoredCredential, StoredKey, StoredLogin
 from perdure.schema.value import Confidential, Value
@@ -132,12 +133,12 @@ def origin_of(url: str | None) -> str | None:
     """The normalised `scheme://host[:port]` of an http(s) address; None for anything else."""
     try:
         parts = urlsplit(url or "")
-        port = parts.port
+        port, name = parts.port, host_name.to_ascii(parts.hostname or "")
     except ValueError:
         return None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+    if parts.scheme not in _DEFAULT_PORTS or not name:
         return None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    host = f"[{name}]" if ":" in name else name
     plain = port is None or port == _DEFAULT_PORTS[parts.scheme]
     return f"{parts.scheme}://{host}" if plain else f"{parts.scheme}://{host}:{port}"
 

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -43,7 +43,9 @@ _OWN_PARAMETERS: Final = frozenset(
 )
 _ERROR_CODE: Final = re.compile(r"[a-z][a-z_]{1,63}")
 _UNFIT: Final = re.compile(r"[^\x21-\x7e]")
-_FINAL: Final = frozenset({"invalid_client", "invalid_grant", "unauthorized_client"})
+_FINAL: Final = frozenset(
+    {"access_denied", "expired_token", "invalid_client", "invalid_grant", "unauthorized_client"}
+)
 _CODES_CHARS_MAX: Final = 8 * 1024
 
 
@@ -56,7 +58,10 @@ class LoginMethod(Value, kw_only=True):
 
     id: str
     label: str
-    authorize_url: str
+    authorize_url: str = ""
+    """Where a browser of this machine begins; empty if the login has a device code."""
+    device_url: str = ""
+    """Where a device code is asked for; core.credentials.device_login."""
     token_url: str
     client_id: str
     scopes: tuple[str, ...] = ()
@@ -108,7 +113,8 @@ def read_method(id: str, entry: LoginEntry) -> LoginMethod:
     described = LoginMethod(
         id=id,
         label=entry.label or id,
-        authorize_url=entry.authorize_url,
+        authorize_url=entry.authorize_url or "",
+        device_url=entry.device_url or "",
         token_url=entry.token_url,
         client_id=entry.client_id,
         scopes=entry.scopes,
@@ -116,7 +122,11 @@ def read_method(id: str, entry: LoginEntry) -> LoginMethod:
         parameters=entry.parameters or {},
         prompts=entry.prompts,
     )
-    urls = {"authorize_url": described.authorize_url, "token_url": described.token_url}
+    if bool(described.authorize_url) == bool(described.device_url):
+        raise LoginMethodError("one of `authorize_url` and `device_url` is needed")
+    begins = "authorize_url" if described.authorize_url else "device_url"
+    urls = {begins: described.authorize_url or described.device_url}
+    urls["token_url"] = described.token_url
     if described.redirect_url is not None:
         urls["redirect_url"] = described.redirect_url
     for name, url in urls.items():
@@ -126,6 +136,24 @@ def read_method(id: str, entry: LoginEntry) -> LoginMethod:
     if taken := sorted(_OWN_PARAMETERS & (asked | described.parameters.keys())):
         raise LoginMethodError(f"`{taken[0]}` is set by the login itself")
     return described
+
+
+def methods_by_provider(
+    documents: Iterable[Iterable[tuple[str, LoginMethod]]],
+) -> dict[str, tuple[LoginMethod, ...]]:
+    """The login methods of each provider; a later document replaces methods of the same id."""
+    found: dict[str, dict[str, LoginMethod]] = {}
+    for document in documents:
+        for provider, method in document:
+            found.setdefault(provider, {})[method.id] = method
+    return {provider: tuple(methods.values()) for provider, methods in found.items()}
+
+
+def asked_parameters(method: LoginMethod, inputs: Mapping[str, str]) -> dict[str, str]:
+    """The configured parameters of a login, and the answers to its prompts."""
+    asked = {prompt.key for prompt in method.prompts if _applies(prompt, inputs)}
+    given = {key: value for key, value in inputs.items() if key in asked}
+    return {**method.parameters, **given}
 
 
 def check_inputs(method: LoginMethod, inputs: Mapping[str, str]) -> str | None:
@@ -161,11 +189,9 @@ def authorize_url(
 ) -> str:
     """The URL to open in the browser."""
     split = urlsplit(method.authorize_url)
-    asked = {prompt.key for prompt in method.prompts if _applies(prompt, inputs)}
     parameters = {
         **dict(parse_qsl(split.query, keep_blank_values=True)),
-        **method.parameters,
-        **{key: value for key, value in inputs.items() if key in asked},
+        **asked_parameters(method, inputs),
         "response_type": "code",
         "client_id": method.client_id,
         "redirect_uri": redirect,
@@ -241,8 +267,9 @@ def token_request(url: str, **fields: str) -> HttpRequest:
 
 def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused:
     """Parse the answer to a token request, received at `now`."""
-    answer = _object(body)
-    if status != 200:
+    answer = read_object(body)
+    # Some servers refuse with status 200.
+    if status != 200 or "error" in answer:
         error: JsonValue = answer.get("error")
         known = isinstance(error, str) and _ERROR_CODE.fullmatch(error) is not None
         detail = f"{error} (status {status})" if known else f"status {status}"
@@ -255,13 +282,19 @@ def read_tokens(*, status: int, body: bytes, now: int) -> Tokens | TokensRefused
         seconds = int(seconds[:12])
     if not isinstance(seconds, int | float) or not 0 < seconds < limits.LOGIN_SECONDS_MAX:
         return Tokens(access=cast("str", access), refresh=refresh, expires=None, due=None)
-    life, ahead = int(seconds * 1000), limits.LOGIN_RENEWED_AHEAD_SECONDS * 1000
-    return Tokens(
-        access=cast("str", access),
-        refresh=refresh,
-        expires=now + life,
-        due=now + max(life - ahead, life // 2),
-    )
+    life = int(seconds * 1000)
+    expires, due = now + life, _due(now, life)
+    return Tokens(access=cast("str", access), refresh=refresh, expires=expires, due=due)
+
+
+def access_only(access: str, *, expires: int | None, now: int) -> Tokens:
+    """An access token that another program renews."""
+    due = None if expires is None else _due(now, expires - now)
+    return Tokens(access=access, refresh=None, expires=expires, due=due)
+
+
+def _due(now: int, life: int) -> int:
+    return now + max(life - limits.LOGIN_RENEWED_AHEAD_SECONDS * 1000, life // 2)
 
 
 def with_tokens(login: StoredLogin, tokens: Tokens) -> StoredLogin:
@@ -310,7 +343,8 @@ def _is_safe(url: str) -> bool:
     return plain and (split.scheme == "https" or split.hostname in loopback.NAMES)
 
 
-def _object(body: bytes) -> JsonObject:
+def read_object(body: bytes) -> JsonObject:
+    """The JSON object of an answer; empty if it is none."""
     try:
         value = codec.decode_any(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

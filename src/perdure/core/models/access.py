@@ -11,13 +11,14 @@ from perdure.core.credentials.google import GoogleLoginLookup, GoogleToken
 from perdure.core.credentials.keys import KeyLookup, KeyMissing, Stored
 from perdure.core.models import aws as aws_access
 from perdure.core.models import vertex as vertex_access
+from perdure.core.models.aws import AwsLogin
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.options import Overrides
 from perdure.core.models.transport import Api, HttpProtocol, ModelTransport
 from perdure.llm.aws.signature import AwsKeys
 from perdure.schema.value import Confidential
 
-AccessLookup = KeyLookup | AwsKeys | GoogleToken
+AccessLookup = KeyLookup | AwsKeys | AwsLogin | GoogleToken
 
 
 class AccessSources(Confidential, kw_only=True):
@@ -27,6 +28,7 @@ class AccessSources(Confidential, kw_only=True):
     origins: Mapping[str, frozenset[str]]
     """Where each variable may be sent."""
     google: Callable[[], GoogleLoginLookup]
+    aws: Callable[[], AwsLogin | KeyMissing]
 
 
 def url_of(api: Api, transport: ModelTransport, variables: Mapping[str, str]) -> str | None:
@@ -55,7 +57,9 @@ def find_access(
     vertex = vertex_access.is_vertex(url) or (
         isinstance(transport, HttpProtocol) and transport.vertex is not None
     )
-    origins = aws_access.with_aws_origins(url, sources.origins) if aws else sources.origins
+    origins = (
+        aws_access.with_aws_origins(url, sources.origins, variables) if aws else sources.origins
+    )
     names = provider.env
     if aws:
         names = aws_access.bearer_names(names, url)
@@ -72,7 +76,9 @@ def find_access(
         stored=stored,
     )
     if aws:
-        return aws_access.find_keys(found, api=model.api, variables=variables, origins=origins)
+        return aws_access.find_keys(
+            found, api=model.api, variables=variables, origins=origins, login=sources.aws
+        )
     if not vertex:
         return found
     if url is None:

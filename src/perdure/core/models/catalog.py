@@ -14,27 +14,33 @@ from perdure.core import limits
 from perdure.core.config_file import entries
 from perdure.core.config_file.entries import (
     ApiEntry,
+    CacheCostEntry,
     CostEntry,
     ModelEntry,
     ProviderEntry,
+    ProviderLimitsEntry,
     RequestEntry,
     Status,
     TimeoutEntry,
     VariantEntry,
 )
 from perdure.core.credentials import keys
-from perdure.core.models import options
+from perdure.core.models import chat_dialects, options
 from perdure.core.models.options import Overrides
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import (
     NATIVE,
     Api,
     BuiltIn,
     HostProvided,
+    HttpProtocol,
     ModelTransport,
     transport_of,
 )
 from perdure.core.settings.settings import Settings
 from perdure.core.text import wildcard
+from perdure.llm.encoding.chat_dialect import DEFAULT_DIALECT, ChatDialect
+from perdure.llm.event import Usage
 from perdure.llm.model_call import ModelCall
 from perdure.schema.models.model import (
     CacheCost,
@@ -42,7 +48,6 @@ from perdure.schema.models.model import (
     ModelCapabilities,
     ModelCost,
     ModelLimit,
-    TokenUsage,
 )
 from perdure.schema.value import Confidential, Value
 
@@ -64,6 +69,7 @@ class CatalogModel(Confidential, kw_only=True):
     takes: frozenset[str] | None = None
     """The kinds of input it accepts; None if unknown."""
     family: str | None = None
+    dialect: ChatDialect = DEFAULT_DIALECT
     request: Overrides = field(default_factory=Overrides)
     default_variant: str | None = None
     variants: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
@@ -79,6 +85,7 @@ class Timeouts(Value, kw_only=True):
     connect: float = limits.PROVIDER_CONNECT_SECONDS_MAX
     first_byte: float = limits.PROVIDER_FIRST_BYTE_SECONDS_MAX
     idle: float = limits.PROVIDER_IDLE_SECONDS_MAX
+    total: float = limits.PROVIDER_TOTAL_SECONDS_MAX
 
 
 class CatalogProvider(Confidential, kw_only=True):
@@ -95,6 +102,7 @@ class CatalogProvider(Confidential, kw_only=True):
     configured: bool = True
     """Whether this Location or the host program configures it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: ProviderLimits = NO_LIMITS
 
 
 class Known(Protocol):
@@ -158,6 +166,7 @@ def make_provider(
         disabled=entry.disabled or False,
         configured=configured,
         timeouts=_timeouts(entry.timeout),
+        limits=_limits(entry.limits),
         models=LazyModels(models),
     )
 
@@ -210,22 +219,24 @@ def may_use(settings: Settings, provider_id: str) -> bool:
     return True
 
 
-def cost_of(tiers: tuple[ModelCost, ...], usage: TokenUsage) -> float:
-    """US dollars for `usage`, at the highest tier that its context exceeds.
+def cost_of(tiers: tuple[ModelCost, ...], used: Usage) -> float:
+    """US dollars for what was used, at the highest tier that its context exceeds.
 
-    Reasoning is priced as output. Without a price the result is 0.
+    Reasoning is priced as output. What is kept in a cache for an hour costs twice the input
+    (Anthropic, prompt caching). Without a price the result is 0.
     """
-    context = usage.input + usage.cache.read + usage.cache.write
+    context = used.input + used.cache_read + used.cache_write
     sizes = [(tier.tier.size if tier.tier else -1, tier) for tier in tiers]
     applying = [(size, tier) for size, tier in sizes if context > size]
     if not applying:
         return 0.0
     price = max(applying, key=lambda sized: sized[0])[1]
     millionths = (
-        usage.input * price.input
-        + (usage.output + usage.reasoning) * price.output
-        + usage.cache.read * price.cache.read
-        + usage.cache.write * price.cache.write
+        used.input * price.input
+        + (used.output + used.reasoning) * price.output
+        + used.cache_read * price.cache.read
+        + used.cache_write * price.cache.write
+        + used.cache_write_hour * max(0.0, 2 * price.input - price.cache.write)
     )
     return millionths / 1_000_000
 
@@ -242,13 +253,15 @@ def _model(
     provider_id, provider_api = inherited
     api = _with_address(_api(entry.api, provider_api), entry.request)
     capabilities, limit = entry.capabilities, entry.limit
+    wire_name = (entry.api.id if entry.api else UNSET) or id
+    transport = transport_of(api)
     return CatalogModel(
         id=id,
         provider_id=provider_id,
         name=entry.name or id,
-        wire_name=(entry.api.id if entry.api else UNSET) or id,
+        wire_name=wire_name,
         api=api,
-        transport=transport_of(api),
+        transport=transport,
         capabilities=ModelCapabilities(
             tools=capabilities.tools if capabilities and capabilities.tools is not UNSET else True,
             input=(capabilities.input if capabilities else UNSET) or ("text",),
@@ -261,6 +274,12 @@ def _model(
             input=(limit.input if limit else UNSET) or UNSET,
         ),
         family=entry.family or None,
+        dialect=chat_dialects.choose_dialect(
+            wire_name,
+            url=api.url or (transport.url if isinstance(transport, HttpProtocol) else None),
+            names=(provider_id, api.package or ""),
+            entries=(provider.dialect, entry.dialect),
+        ),
         request=own.merge_over(below),
         default_variant=(entry.request.variant if entry.request else UNSET) or None,
         variants={
@@ -313,6 +332,17 @@ def _timeouts(entry: TimeoutEntry | UnsetType) -> Timeouts:
         connect=usual.connect if entry.connect is UNSET else entry.connect,
         first_byte=usual.first_byte if entry.first_byte is UNSET else entry.first_byte,
         idle=usual.idle if entry.idle is UNSET else entry.idle,
+        total=usual.total if entry.total is UNSET else entry.total,
+    )
+
+
+def _limits(entry: ProviderLimitsEntry | UnsetType) -> ProviderLimits:
+    if entry is UNSET:
+        return NO_LIMITS
+    return ProviderLimits(
+        concurrent=entry.concurrent or None,
+        requests=entry.requests_per_minute or None,
+        tokens=entry.tokens_per_minute or None,
     )
 
 
@@ -322,11 +352,14 @@ def _prices(entry: ModelEntry) -> tuple[ModelCost, ...]:
 
 
 def _price(cost: CostEntry) -> ModelCost:
-    cache = cost.cache
+    # Without a price of its own, what goes through the cache is input like any other.
+    cache = cost.cache or CacheCostEntry()
+    read = cost.input if cache.read is UNSET else cache.read
+    write = cost.input if cache.write is UNSET else cache.write
     return ModelCost(
         input=cost.input,
         output=cost.output,
-        cache=CacheCost(read=cache.read, write=cache.write) if cache else CacheCost(0, 0),
+        cache=CacheCost(read=read, write=write),
         tier=CostTier(type="context", size=cost.tier.size) if cost.tier else UNSET,
     )
 
@@ -353,5 +386,6 @@ def _plain_model(
         api=api,
         transport=transport,
         capabilities=ModelCapabilities(tools=True, input=("text",), output=("text",)),
+        dialect=chat_dialects.choose_dialect(id, url=api.url, names=(provider_id,)),
         limit=ModelLimit(context=context, output=32_000),
     )

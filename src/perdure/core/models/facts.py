@@ -305,7 +305,10 @@ def _cost(price: Price, base: Price, size: TierSize | None = None) -> CostEntry:
     return CostEntry(
         input=max(price.input, 0),
         output=max(price.output, 0),
-        cache=CacheCostEntry(read=max(read or 0, 0), write=max(write or 0, 0)),
+        cache=CacheCostEntry(
+            read=UNSET if read is None else max(read, 0),
+            write=UNSET if write is None else max(write, 0),
+        ),
         tier=TierEntry(size=_count(size.size)) if size else UNSET,
     )
 

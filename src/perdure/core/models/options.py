@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
-from msgspec import field
+from msgspec import field, structs
 
 from perdure.core.models import tool_call_mode
 from perdure.core.settings.settings import overlay
+from perdure.llm.encoding import cache_marks
 from perdure.llm.request import Dialect, GenerationControls
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
@@ -26,16 +27,28 @@ class Overrides(Confidential, kw_only=True):
     """Model Request Options by their own names, before any protocol is chosen."""
     body: JsonObject = field(default_factory=dict[str, object])
     """Other body fields, sent unchanged."""
+    removed: frozenset[str] = frozenset()
+    """Names of fields that are not sent, whatever else asks for them."""
     api_key: str | None = None
 
     def merge_over(self, lower: "Overrides") -> "Overrides":
         return Overrides(
             headers={**lower.headers, **self.headers},
-            generation=self.generation.merge_over(lower.generation),
-            options=overlay(lower.options, self.options),
-            body=overlay(lower.body, self.body),
+            generation=self.generation.merge_over(_without(lower.generation, self.removed)),
+            options=overlay(_without_names(lower.options, self.removed), self.options),
+            body=overlay(_without_names(lower.body, self.removed), self.body),
+            removed=(lower.removed - self._names()) | self.removed,
             api_key=self.api_key or lower.api_key,
         )
+
+    def _names(self) -> frozenset[str]:
+        """The names of the fields that are set here."""
+        controls = {
+            name
+            for name, control in _CONTROLS.items()
+            if getattr(self.generation, control) not in (None, ())
+        }
+        return frozenset({*map(field_name, (*self.options, *self.body)), *controls})
 
 
 NO_OVERRIDES: Final = Overrides()
@@ -80,9 +93,19 @@ _OPENAI: Final = frozenset(
 )
 UNDERSTOOD: Final[Mapping[Dialect, frozenset[str]]] = {
     "openai": _OPENAI,
-    "openai_compatible": _OPENAI - {"instructions"} | {"thinking", tool_call_mode.OPTION},
+    "openai_compatible": (
+        _OPENAI - {"instructions"} | {cache_marks.OPTION, "thinking", tool_call_mode.OPTION}
+    ),
     "anthropic": frozenset(
-        {"effort", "metadata", "reasoningEffort", "serviceTier", "taskBudget", "thinking"}
+        {
+            cache_marks.OPTION,
+            "effort",
+            "metadata",
+            "reasoningEffort",
+            "serviceTier",
+            "taskBudget",
+            "thinking",
+        }
     ),
     "google": frozenset(
         {
@@ -99,6 +122,7 @@ UNDERSTOOD: Final[Mapping[Dialect, frozenset[str]]] = {
     "bedrock": frozenset(
         {
             "additionalModelRequestFields",
+            cache_marks.OPTION,
             "guardrailConfig",
             "performanceConfig",
             "reasoningConfig",
@@ -122,9 +146,12 @@ def read_overrides(headers: Mapping[str, str], body: JsonObject) -> Overrides:
     controls: JsonObject = {}
     options: JsonObject = {}
     rest: JsonObject = {}
+    removed: set[str] = set()
     for key, value in body.items():
-        name = _UNDERSCORE.sub(lambda found: found[1].upper(), key)
-        if name in _CONTROLS:
+        name = field_name(key)
+        if value is None:
+            removed |= _aliases(name)
+        elif name in _CONTROLS:
             controls[_CONTROLS[name]] = [value] if _is_one_stop(name, value) else value
         elif name in _OPTIONS:
             options[name] = value
@@ -136,8 +163,14 @@ def read_overrides(headers: Mapping[str, str], body: JsonObject) -> Overrides:
         generation=_generation(controls),
         options=options,
         body=rest,
+        removed=frozenset(removed),
         api_key=key if isinstance(key, str) and key else None,
     )
+
+
+def field_name(key: str) -> str:
+    """The name of a body field, which configurations write in two ways: `topP` or `top_p`."""
+    return _UNDERSCORE.sub(lambda found: found[1].upper(), key)
 
 
 def for_dialect(options: JsonObject, dialect: Dialect) -> dict[str, JsonObject]:
@@ -151,6 +184,22 @@ def for_dialect(options: JsonObject, dialect: Dialect) -> dict[str, JsonObject]:
         if "textVerbosity" in kept:
             kept["verbosity"] = kept.pop("textVerbosity")
     return {dialect: kept} if kept else {}
+
+
+def _aliases(name: str) -> set[str]:
+    """All names of a Generation Control, or the name of another field."""
+    control = _CONTROLS.get(name)
+    return {other for other in _CONTROLS if _CONTROLS[other] == control} if control else {name}
+
+
+def _without_names(fields: JsonObject, removed: frozenset[str]) -> JsonObject:
+    return {name: value for name, value in fields.items() if field_name(name) not in removed}
+
+
+def _without(controls: GenerationControls, removed: frozenset[str]) -> GenerationControls:
+    unset = GenerationControls()
+    gone = {_CONTROLS[name] for name in removed if name in _CONTROLS}
+    return structs.replace(controls, **{name: getattr(unset, name) for name in gone})
 
 
 def _as_anthropic(options: JsonObject) -> JsonObject:

@@ -1,8 +1,8 @@
 """Converts Session History to the conversation of a model request. Stored history is never edited.
 
-Every stored message converts to something a provider accepts. Native metadata goes back only to
-the model that made it, and only from a turn without error; reasoning of another model becomes
-plain text. Every call without a usable result gets an error result.
+Every stored message converts to something a provider accepts. Native metadata goes back only the
+way it came (the same provider, model and address), and only from a turn without error; other
+reasoning becomes plain text. Every call without a usable result gets an error result.
 
 What was excluded or pruned (core.session.omission) is left out: of an assistant message a call goes
 with its result, and what must stay for the order of the roles becomes a short marker.
@@ -26,7 +26,7 @@ from perdure.llm.message import (
 from perdure.llm.message import ReasoningPart as LLMReasoning
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.schema.models.model import ModelRef
+from perdure.schema.models.model import ModelRef, StepRoute
 from perdure.schema.session import message as messages
 from perdure.schema.session.message import AssistantMessage, SessionMessage, ToolPart, UserMessage
 from perdure.schema.session.tool import (
@@ -44,15 +44,26 @@ EXCLUDED_MESSAGE: Final = "[The user excluded this message from the conversation
 EXCLUDED_RESULT: Final = "[The user excluded this result from the conversation.]"
 
 
-def lower(message: SessionMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
-    """One stored message as `model` is shown it; empty for messages that are not for the model."""
+def lower(
+    message: SessionMessage,
+    model: ModelRef,
+    *,
+    route: StepRoute | None = None,
+    native: bool = True,
+) -> tuple[LLMMessage, ...]:
+    """One stored message as `model` is shown it; empty for messages that are not for the model.
+
+    `route`: the way to the model, if it is known. Without `native`, an answer of the model itself
+    is shown like that of another.
+    """
     if omission.is_excluded(message):
         return _lower_excluded(message)
     match message:
         case UserMessage():
             return (LLMMessage("user", _user_parts(message)),)
         case AssistantMessage():
-            return _assistant(message, model)
+            own = native and _is_own(message, model, route)
+            return _assistant(message, same=own)
         case messages.SystemMessage(text=text):
             return (LLMMessage("system", (TextPart(text),)),)
         case messages.SyntheticMessage(text=text):
@@ -116,8 +127,14 @@ def _user_parts(message: UserMessage) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _assistant(message: AssistantMessage, model: ModelRef) -> tuple[LLMMessage, ...]:
-    same = message.model.same_model(model)
+def _is_own(message: AssistantMessage, model: ModelRef, route: StepRoute | None) -> bool:
+    """Whether an answer came from this model, the same way."""
+    if not message.model.same_model(model):
+        return False
+    return route is None or message.route is UNSET or message.route.same_way(route)
+
+
+def _assistant(message: AssistantMessage, *, same: bool) -> tuple[LLMMessage, ...]:
     # Native items belong together: without one of them a provider may refuse the others.
     cut = any(_is_hosted(part) and _is_excluded(part) for part in omission.calls_of(message))
     native = same and message.error is UNSET and not cut

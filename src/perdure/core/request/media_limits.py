@@ -77,8 +77,13 @@ _LIMITS: Final[Mapping[Dialect, tuple[int, int]]] = {
 }
 
 
-def limits_for(family: Dialect, takes: frozenset[str] | None = None) -> MediaLimits:
-    """The limits of providers that speak this dialect."""
+def limits_for(
+    family: Dialect, takes: frozenset[str] | None = None, *, documents: bool = False
+) -> MediaLimits:
+    """The limits of providers that speak this dialect.
+
+    `documents`: whether a Chat Completions provider takes documents.
+    """
     parts_max, chars_max = _LIMITS[family]
     return MediaLimits(
         image=ImageBounds(),
@@ -87,7 +92,7 @@ def limits_for(family: Dialect, takes: frozenset[str] | None = None) -> MediaLim
         takes=takes,
         # Their wire protocols know which models read documents.
         documents=family in {"google", "bedrock"},
-        tool_documents=family in {"anthropic", "google", "openai"},
+        tool_documents=documents or family in {"anthropic", "google", "openai"},
     )
 
 

@@ -51,6 +51,11 @@ class CallRecorder:
         self.finish: llm.Finish | None = None
 
     @property
+    def has_calls(self) -> bool:
+        """Whether the answer has begun a call."""
+        return bool(self._calls)
+
+    @property
     def unsettled(self) -> tuple[str, ...]:
         return tuple(call_id for call_id, call in self._calls.items() if not call.settled)
 

@@ -36,6 +36,7 @@ _OriginalOnly = (
 _Whole = (
     events.AgentSwitched
     | events.ModelSwitched
+    | events.ModelSubstituted
     | events.BudgetChanged
     | events.Spent
     | events.ContextUpdated

@@ -102,10 +102,8 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
     if isinstance(event, LeavesSession):
         return info
     match event:
-        case events.AgentSwitched(agent=agent):
-            info = replace(info, agent=agent)
-        case events.ModelSwitched(model=model):
-            info = replace(info, model=_with_variant(model))
+        case events.AgentSwitched() | events.ModelSwitched() | events.ModelSubstituted():
+            info = _answered_by(info, event)
         case (
             events.Moved()
             | events.Renamed()
@@ -129,6 +127,18 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
     # Domain time is not monotonic in the log: a promotion carries its admission's.
     updated = max(info.time.updated, event.timestamp)
     return replace(info, time=replace(info.time, updated=updated))
+
+
+def _answered_by(
+    info: SessionInfo, event: events.AgentSwitched | events.ModelSwitched | events.ModelSubstituted
+) -> SessionInfo:
+    match event:
+        case events.AgentSwitched(agent=agent):
+            return replace(info, agent=agent, substitute=UNSET)
+        case events.ModelSwitched(model=model):
+            return replace(info, model=_with_variant(model), substitute=UNSET)
+        case events.ModelSubstituted(substitute=substitute):
+            return replace(info, substitute=substitute)
 
 
 def _titled(info: SessionInfo, prompt: str) -> SessionInfo:
@@ -174,6 +184,7 @@ def message_created(event: MessageEvent) -> SessionMessage:
                 model=model,
                 content=(),
                 snapshot=snapshot,
+                route=event.route,
             )
         case events.ContextUpdated(message_id=id, text=text):
             return SystemMessage(id=id, time=Created(created=event.timestamp), text=text)

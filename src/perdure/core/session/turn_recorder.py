@@ -8,7 +8,7 @@ once. A provider that breaks the event lifecycle fails the turn.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from perdure.core import limits
 from perdure.core.session import usage
@@ -20,7 +20,7 @@ from perdure.llm.event import LLMEvent
 from perdure.schema import live_event as live
 from perdure.schema import redaction
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
-from perdure.schema.models.model import ModelRef
+from perdure.schema.models.model import ModelRef, StepRoute
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import StepSnapshot
@@ -35,11 +35,18 @@ NOTHING_KEPT: Final = StepSnapshot()
 
 class TurnRecorder(CallRecorder):
     def __init__(
-        self, *, session_id: SessionID, message_id: MessageID, agent: str, model: ModelRef
+        self,
+        *,
+        session_id: SessionID,
+        message_id: MessageID,
+        agent: str,
+        model: ModelRef,
+        route: StepRoute | UnsetType = UNSET,
     ) -> None:
         super().__init__(session_id=session_id, message_id=message_id)
         self._agent = agent
         self._model = model
+        self._route = route
         self.before = NOTHING_KEPT
         """The file snapshot at the start of the step."""
         self.streamed = StreamedParts()
@@ -83,6 +90,12 @@ class TurnRecorder(CallRecorder):
     @property
     def over(self) -> bool:
         return self.finish is not None or self.provider_error is not None
+
+    @property
+    def only_text(self) -> str | None:
+        """The id of the text that is all of the answer so far, and has not ended."""
+        texts = self.streamed.list_open("text")
+        return texts[0] if texts and self._parts == 1 else None
 
     # ---- what the runtime reports back ----------------------------------------------------------
 
@@ -272,7 +285,9 @@ class TurnRecorder(CallRecorder):
             return
         self.started = True
         self._out.append(
-            events.StepStarted(*self._stamp, self._agent, self._model, self.before.start)
+            events.StepStarted(
+                *self._stamp, self._agent, self._model, self.before.start, self._route
+            )
         )
 
     def _open(self, kind: Kind, id: str) -> None:

@@ -24,6 +24,7 @@ from perdure.core.config_file.entries import (
     CommandEntry,
     CompactionEntry,
     DiagnosticsEntry,
+    DropPolicy,
     Entry,
     ExperimentalEntry,
     LoginEntry,
@@ -66,6 +67,8 @@ class Document(Confidential, kw_only=True):
     shell: str | None = None
     timezone: str | None = None
     recovery: RecoveryPolicy | None = None
+    dropped_answers: DropPolicy | None = None
+    patience: bool | float | None = None
     snapshots: bool | None = None
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
@@ -166,6 +169,8 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
         shell=texts.shell or None,
         timezone=plain.timezone or None,
         recovery=plain.recovery or None,
+        dropped_answers=plain.dropped_answers or None,
+        patience=None if plain.patience is UNSET else plain.patience,
         snapshots=None if other.snapshots is UNSET else other.snapshots,
         permissions=reading.items(Rule, raw, "permissions", ()),
         agents=tuple(reading.agents(raw)),
@@ -264,6 +269,13 @@ class _Reading:
             entry = self.entry(AgentEntry, fields, at)
             if self.model(entry.model, (*at, "model")) is None:
                 entry = msgspec.structs.replace(entry, model=UNSET)
+            if entry.models is not UNSET:
+                named = tuple(
+                    text
+                    for index, text in enumerate(entry.models)
+                    if self.model(text, (*at, "models", index)) is not None
+                )
+                entry = msgspec.structs.replace(entry, models=named)
             yield name, entry
 
     def commands(self, raw: JsonObject) -> Iterator[tuple[str, CommandEntry]]:

@@ -60,7 +60,8 @@ _FIELDS: Final = {
     "providers": frozenset(ProviderEntry.__struct_fields__),
 }
 _EXPERIMENTAL: Final = frozenset(
-    {"bash", "logins", "policies", "recovery", "timezone", "webfetch", "websearch"}
+    {"bash", "dropped_answers", "logins", "policies", "recovery", "timezone"}
+    | {"webfetch", "websearch"}
 )
 _ADDING: Final = frozenset({"instructions", "permissions", "plugins", "policies", "skills"})
 """Lists to which every document adds."""

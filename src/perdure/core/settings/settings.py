@@ -23,6 +23,7 @@ from perdure.core.config_file.entries import (
     BudgetEntry,
     CommandEntry,
     CompactionEntry,
+    DropPolicy,
     OutputEntry,
     Policy,
     ProviderEntry,
@@ -30,13 +31,16 @@ from perdure.core.config_file.entries import (
 )
 from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Trust
+from perdure.core.credentials import oauth
 from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import ImageBounds
 from perdure.core.request.tool_output import OutputLimits
 from perdure.core.sandbox import settings as sandbox_settings
 from perdure.core.sandbox.settings import SandboxSettings
+from perdure.core.session import retry
 from perdure.core.session.budget import NO_BUDGET, Budget
+from perdure.core.session.retry import USUAL_PATIENCE, Patience
 from perdure.core.settings import edit_programs, trust, web
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
@@ -111,6 +115,10 @@ class Settings(Confidential, kw_only=True):
     """Login methods by provider."""
     recovery: RecoveryPolicy | None = None
     """How a request is treated that may have been sent before the process died."""
+    dropped_answers: DropPolicy | None = None
+    """How an answer is treated that broke off; None for the usual way."""
+    patience: Patience = USUAL_PATIENCE
+    """How long a request waits for a provider that says "later"."""
     snapshots: bool = True
     """Whether file changes of steps are recorded, so that they can be reverted."""
     images: ImageBounds = field(default_factory=ImageBounds)
@@ -139,6 +147,7 @@ _USER_ONLY: Final[tuple[Address, ...]] = (
     ("experimental", "websearch"),
     ("experimental", "logins"),
     ("experimental", "recovery"),
+    ("experimental", "dropped_answers"),
 )
 
 
@@ -147,12 +156,14 @@ def merge(documents: Sequence[Document]) -> Settings:
     users = _providers(document.providers for document in documents if document.trust == "user")
     checked = [_without_moved_providers(document, users) for document in documents]
     ungranted = trust.list_ungranted(documents)
+    users_own = [document for document in documents if document.trust == "user"]
+    drops: list[DropPolicy | None] = [document.dropped_answers for document in users_own]
     return Settings(
         model=_last(document.model for document in documents),
         default_agent=_last(document.default_agent for document in documents),
-        shell=_last(document.shell for document in documents if document.trust == "user"),
+        shell=_last(document.shell for document in users_own),
         shell_variables=_shell_variables(documents),
-        sandbox=sandbox_settings.merge(d.sandbox for d in documents if d.trust == "user"),
+        sandbox=sandbox_settings.merge(document.sandbox for document in users_own),
         permissions=tuple(rule for document in documents for rule in document.permissions),
         agents=_agents(documents, of_plugins=False),
         plugin_agents=_agents(documents, of_plugins=True),
@@ -167,9 +178,11 @@ def merge(documents: Sequence[Document]) -> Settings:
         references=tuple(_references(documents).values()),
         compaction=_compaction(documents),
         budget=_budget(documents),
-        web=web.merge([document for document in documents if document.trust == "user"]),
-        logins=_logins([document for document in documents if document.trust == "user"]),
+        web=web.merge(users_own),
+        logins=oauth.methods_by_provider(document.logins for document in users_own),
         recovery=_recovery(documents),
+        dropped_answers=_last(drops),
+        patience=retry.configured_patience(_last(document.patience for document in documents)),
         snapshots=_last(document.snapshots for document in documents) is not False,
         images=media_limits.configured_bounds(document.attachments for document in documents),
         after_edit=edit_programs.configured_programs(documents),
@@ -286,23 +299,14 @@ def _references(documents: Sequence[Document]) -> dict[str, ReferenceEntry]:
 def _user_only_problems(document: Document) -> tuple[Problem, ...]:
     if document.trust == "user":
         return ()
-    values = (
-        document.shell,
-        document.sandbox,
-        document.bash,
-        document.webfetch,
-        document.websearch,
-        document.logins,
-        document.recovery,
-    )
     problems = [
         Problem(
             document.path,
             f"`{format_address(at)}` can only be set in your own configuration",
             at=at,
         )
-        for at, value in zip(_USER_ONLY, values, strict=True)
-        if value
+        for at in _USER_ONLY
+        if getattr(document, at[-1])
     ]
     return config_problem.with_positions(problems, document.text)
 
@@ -313,14 +317,6 @@ def _shell_variables(documents: Sequence[Document]) -> tuple[str, ...]:
         bash |= document.bash if document.trust == "user" else {}
     allowed = codec.convert(BashEntry, bash).allowed_variables
     return () if allowed is UNSET else allowed
-
-
-def _logins(documents: Sequence[Document]) -> dict[str, tuple[LoginMethod, ...]]:
-    found: dict[str, dict[str, LoginMethod]] = {}
-    for document in documents:
-        for provider, method in document.logins:
-            found.setdefault(provider, {})[method.id] = method
-    return {provider: tuple(methods.values()) for provider, methods in found.items()}
 
 
 def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObject]:

@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from perdure.core import limits
+from perdure.net import host_name
 from perdure.schema.value import Value
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -188,7 +189,7 @@ def _bracketed(netloc: str) -> str:
 def _ascii(host: str) -> str:
     """Normalise compatibility characters such as full-width digits, and encode the rest."""
     try:
-        return host.encode("idna").decode("ascii").lower()
+        return host_name.to_ascii(host)
     except UnicodeError as error:
         raise WebAddressError("The URL does not name a host") from error
 

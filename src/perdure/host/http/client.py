@@ -21,6 +21,8 @@ from perdure.host.http import body
 from perdure.host.http import proxy as http_proxy
 from perdure.host.http.connection import Connection, Head
 from perdure.host.http.proxy import Proxy, ProxyRules, Tunnel
+from perdure.host.http.tls import system_tls
+from perdure.net import host_name
 from perdure.net.transport import HttpRequest, HttpResponse, TransportError
 from perdure.schema.value import Value
 from perdure.version import __version__
@@ -62,7 +64,7 @@ class HttptoolsTransport:
         self,
         *,
         proxies: ProxyRules = http_proxy.NO_PROXIES,
-        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+        tls: Callable[[], ssl.SSLContext] = system_tls,
         connect_seconds_max: float = CONNECT_SECONDS_MAX,
         idle_seconds_max: float = IDLE_SECONDS_MAX,
         pinned: Sequence[str] = (),
@@ -95,14 +97,15 @@ class HttptoolsTransport:
     @asynccontextmanager
     async def _open(self, request: HttpRequest) -> AsyncGenerator[HttpResponse]:
         target = parse_target(request.url)
-        proxy = self._proxies.proxy_for(target.origin.scheme, target.origin.host)
+        origin = target.origin
+        proxy = self._proxies.proxy_for(origin.scheme, origin.host, origin.port)
         pieces = (_head(request, target, None if self._pinned else proxy), *request.body)
-        pool = self._pool(target.origin)
+        pool = self._pool(origin)
         seconds = request.connect_seconds_max
         connect = functools.partial(
             self._connect,
             pool,
-            target.origin,
+            origin,
             proxy,
             seconds=self._connect_seconds_max if seconds is None else seconds,
         )
@@ -156,16 +159,29 @@ class HttptoolsTransport:
     ) -> Connection:
         """Connect to `address`, the origin's host name or one of its IP addresses."""
         loop = asyncio.get_running_loop()
-        if proxy is not None and (origin.scheme == "https" or self._pinned):
+        secure = origin.scheme == "https"
+        name = origin.host if secure else None
+        if proxy is not None and not proxy.speaks_http:
+            from perdure.host.http import socks
+
+            _, connection = await loop.create_connection(
+                lambda: Connection(pool, gather_seconds=self._gather_seconds),
+                sock=await socks.connect(proxy, address, origin.port),
+                ssl=self._tls() if secure else None,
+                server_hostname=name,
+            )
+            return connection
+        if proxy is not None and (secure or self._pinned):
             return await self._open_tunnel(pool, origin, address, proxy)
         host, port = (address, origin.port) if proxy is None else (proxy.host, proxy.port)
-        secure = origin.scheme == "https"
+        if proxy is not None:
+            secure, name = proxy.is_secure, proxy.host if proxy.is_secure else None
         _, connection = await loop.create_connection(
             lambda: Connection(pool, gather_seconds=self._gather_seconds),
             host,
             port,
             ssl=self._tls() if secure else None,
-            server_hostname=origin.host if secure else None,
+            server_hostname=name,
             # Cancelling a race of addresses may leak a socket (CPython); one address needs none.
             happy_eyeballs_delay=None if http_proxy.is_address(host) else _ADDRESS_FALLBACK_SECONDS,
         )
@@ -177,7 +193,11 @@ class HttptoolsTransport:
         loop = asyncio.get_running_loop()
         authority = f"[{address}]" if ":" in address else address
         transport, tunnel = await loop.create_connection(
-            lambda: Tunnel(proxy, f"{authority}:{origin.port}"), proxy.host, proxy.port
+            lambda: Tunnel(proxy, f"{authority}:{origin.port}"),
+            proxy.host,
+            proxy.port,
+            ssl=self._tls() if proxy.is_secure else None,
+            server_hostname=proxy.host if proxy.is_secure else None,
         )
         connection = Connection(pool, gather_seconds=self._gather_seconds)
         try:
@@ -240,16 +260,16 @@ def parse_target(url: str) -> Target:
     """Split a URL. Raises TransportError for one that cannot be requested."""
     try:
         split = urlsplit(url)
-        port = split.port
+        port, host = split.port, host_name.to_ascii(split.hostname or "")
     except ValueError as error:
         raise TransportError(f"not a URL: {error}") from error
-    if split.scheme not in _PORTS or not split.hostname:
+    if split.scheme not in _PORTS or not host:
         raise TransportError("the URL must begin with http:// or https:// and name a host")
     if split.username is not None:
         raise TransportError("the URL must not hold a user name or password")
     path = quote(split.path or "/", safe=_PATH_CHARS)
     query = f"?{quote(split.query, safe=_PATH_CHARS)}" if split.query else ""
-    return Target(Origin(split.scheme, split.hostname, port or _PORTS[split.scheme]), path + query)
+    return Target(Origin(split.scheme, host, port or _PORTS[split.scheme]), path + query)
 
 
 async def _exchange(
@@ -291,7 +311,7 @@ def _head(request: HttpRequest, target: Target, proxy: Proxy | None) -> bytes:
     }
     if request.body:
         headers["content-length"] = str(sum(map(len, request.body)))
-    if proxy is not None and origin.scheme == "http":
+    if proxy is not None and proxy.speaks_http and origin.scheme == "http":
         path = f"http://{origin.authority}{path}"
         if proxy.authorization is not None:
             headers["proxy-authorization"] = proxy.authorization

@@ -1,61 +1,120 @@
-"""Chooses the HTTP proxy of a request, and opens tunnels through it for HTTPS.
+"""Chooses the proxy of a request, and opens tunnels through it for HTTPS.
 
 The usual environment variables decide: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in lower
-case first. Loopback addresses are never reached through a proxy.
+case first. Proxies over HTTP, HTTPS and SOCKS (host.http.socks) are supported. Loopback addresses
+are never reached through a proxy.
+
+Invariant: a proxy that is asked for and cannot be used fails the request; it is never bypassed.
 """
 
 import asyncio
 import base64
 import ipaddress
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from perdure.host.http.response import HEAD_BYTES_MAX
-from perdure.net import loopback
+from perdure.net import host_name, loopback
 from perdure.net.transport import TransportError
 from perdure.schema.value import Value
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
+_PORTS: Final = {
+    "http": 80,
+    "https": 443,
+    "socks4": 1080,
+    "socks4a": 1080,
+    "socks5": 1080,
+    "socks5h": 1080,
+}
+"""The supported kinds of proxy, with their usual ports."""
+_PORT_DIGITS_MAX: Final = 5
+_OF_THIS_MACHINE: Final = frozenset({"169.254.169.254", "metadata.google.internal"})
+"""Metadata servers: each machine has its own, and a proxy would ask that of the proxy."""
 
 
 class Proxy(Value):
     host: str
     port: int
     authorization: str | None = None
+    scheme: str = "http"
+    login: tuple[str, str] | None = None
+    """User and password, for SOCKS."""
 
     def __repr__(self) -> str:
-        return f"Proxy({self.host}:{self.port})"
+        return f"Proxy({self.scheme}://{self.host}:{self.port})"
+
+    @property
+    def speaks_http(self) -> bool:
+        """Whether it forwards plain requests and opens tunnels; others only connect."""
+        return self.scheme in ("http", "https")
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the connection to the proxy itself is TLS."""
+        return self.scheme == "https"
+
+
+class UnusableProxy(Value):
+    """A proxy that is asked for and cannot be used. Going past it could leak what it should see."""
+
+    reason: str
+
+
+class Exemption(Value, kw_only=True):
+    """One entry of NO_PROXY: a name with all below it, or a network; a port if it names one."""
+
+    name: str = ""
+    """Empty if it is a network."""
+    network: str = ""
+    port: int | None = None
+
+    def covers(self, host: str, port: int) -> bool:
+        if self.port not in (None, port):
+            return False
+        if not self.network:
+            return self.name in ("*", host) or host.endswith(f".{self.name}")
+        try:
+            return ipaddress.ip_address(host) in ipaddress.ip_network(self.network)
+        except ValueError:
+            return False
 
 
 class ProxyRules(Value):
-    by_scheme: Mapping[str, Proxy]
-    exceptions: tuple[str, ...] = ()
+    by_scheme: Mapping[str, Proxy | UnusableProxy]
+    exceptions: tuple[Exemption, ...] = ()
 
-    def proxy_for(self, scheme: str, host: str) -> Proxy | None:
+    def proxy_for(self, scheme: str, host: str, port: int) -> Proxy | None:
+        """The proxy of a request. Raises TransportError if it cannot be used."""
         proxy = self.by_scheme.get(scheme)
-        if proxy is None or loopback.is_loopback_domain(host) or self._excepted(host.lower()):
+        name = host.lower().removesuffix(".")
+        if proxy is None or loopback.is_loopback_domain(name) or name in _OF_THIS_MACHINE:
             return None
+        if self._excepted(name, port):
+            return None
+        if isinstance(proxy, UnusableProxy):
+            raise TransportError(proxy.reason)
         return proxy
 
-    def _excepted(self, host: str) -> bool:
-        return any(rule in ("*", host) or host.endswith(f".{rule}") for rule in self.exceptions)
+    def _excepted(self, host: str, port: int) -> bool:
+        return any(rule.covers(host, port) for rule in self.exceptions)
 
 
 NO_PROXIES: Final = ProxyRules({})
 
 
 def from_environment(environment: Mapping[str, str]) -> ProxyRules:
-    """The proxy rules in `environment`; a value that is not a proxy URL is ignored."""
-    by_scheme: dict[str, Proxy] = {}
+    """The proxy rules in `environment`."""
+    by_scheme: dict[str, Proxy | UnusableProxy] = {}
     for scheme in ("http", "https"):
-        value = _first(environment, f"{scheme}_proxy") or _first(environment, "all_proxy")
-        proxy = _parse(value)
-        if proxy is not None:
-            by_scheme[scheme] = proxy
-    listed = _first(environment, "no_proxy").lower().split(",")
-    names = (name.strip().removeprefix("*.").removeprefix(".") for name in listed)
-    return ProxyRules(by_scheme, tuple(name for name in names if name))
+        for name in (f"{scheme}_proxy", "all_proxy"):
+            if value := _first(environment, name):
+                by_scheme[scheme] = _parse(value, name.upper())
+                break
+    listed = _first(environment, "no_proxy").lower().replace(",", " ").split()
+    return ProxyRules(by_scheme, tuple(map(_exemption, listed)))
 
 
 def is_address(host: str) -> bool:
@@ -112,22 +171,47 @@ def _refusal(head: bytes) -> str | None:
     return f"the proxy refused: {b' '.join(words[1:])[:80].decode('latin-1')}"
 
 
-def _parse(value: str) -> Proxy | None:
+def _parse(value: str, variable: str) -> Proxy | UnusableProxy:
+    # The value may hold a password, so no message quotes it.
     try:
         url = urlsplit(value if "://" in value else f"http://{value}")
-        port = url.port
+        port, host = url.port, host_name.to_ascii(url.hostname or "")
     except ValueError:
-        return None
-    if url.scheme != "http" or not url.hostname:
-        return None
-    return Proxy(url.hostname, port or 80, _authorization(url))
+        return UnusableProxy(f"{variable} is not the address of a proxy")
+    if url.scheme not in _PORTS:
+        schemes = ", ".join(_PORTS)
+        return UnusableProxy(f"{variable} names a kind of proxy that is not one of {schemes}")
+    if not host:
+        return UnusableProxy(f"{variable} does not name a host")
+    login = None
+    if url.username is not None:
+        login = unquote(url.username), unquote(url.password or "")
+    authorization = None if login is None else _authorization(*login)
+    return Proxy(host, port or _PORTS[url.scheme], authorization, url.scheme, login)
 
 
-def _authorization(url: SplitResult) -> str | None:
-    if url.username is None:
-        return None
-    pair = f"{unquote(url.username)}:{unquote(url.password or '')}"
-    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+def _exemption(text: str) -> Exemption:
+    """One entry: `name`, `.name`, `*.name`, an address, a network, each with or without a port."""
+    try:
+        return Exemption(network=str(ipaddress.ip_network(text.strip("[]"), strict=False)))
+    except ValueError:
+        pass
+    host, colon, port = text.rpartition(":")
+    if not (colon and port.isdecimal() and len(port) <= _PORT_DIGITS_MAX):
+        host, port = text, ""
+    number = int(port) if port else None
+    try:
+        network = str(ipaddress.ip_network(host.strip("[]"), strict=False))
+    except ValueError:
+        with suppress(UnicodeError):
+            host = host_name.to_ascii(host)
+        name = host.removeprefix("*.").strip(".")
+        return Exemption(name=name, port=number)
+    return Exemption(network=network, port=number)
+
+
+def _authorization(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def _first(environment: Mapping[str, str], name: str) -> str:

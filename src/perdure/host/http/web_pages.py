@@ -8,7 +8,6 @@ Invariant: a server cannot cost more bytes or seconds than the request allows.
 """
 
 import asyncio
-import functools
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,6 +20,7 @@ from perdure.core.web.address import WebAddress, WebAddressError
 from perdure.host.http import proxy
 from perdure.host.http.client import HttptoolsTransport
 from perdure.host.http.proxy import ProxyRules
+from perdure.host.http.tls import system_tls
 from perdure.net.transport import HttpRequest, HttpResponse, TransportError
 from perdure.ports import WebFetchError, WebPage, WebRequest
 from perdure.schema.value import Value
@@ -42,12 +42,6 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-@functools.cache
-def system_tls() -> ssl.SSLContext:
-    """The default TLS context, cached: reading certificates takes tens of milliseconds."""
-    return ssl.create_default_context()
 
 
 class _Redirect(Value):
@@ -105,7 +99,7 @@ class WebClient:
     async def _destinations(self, address: WebAddress, allowed: Sequence[str]) -> Sequence[str]:
         """The checked addresses to connect to; none if a proxy resolves an allowed name."""
         is_allowed = web_address.is_allowed(address, allowed)
-        if is_allowed and self._proxies.proxy_for(address.scheme, address.host) is not None:
+        if is_allowed and self._uses_proxy(address):
             return ()
         if address.names_this_machine and not is_allowed:
             raise WebFetchError(_refusal(address))
@@ -113,6 +107,9 @@ class WebClient:
         if not is_allowed and not all(map(web_address.is_global, found)):
             raise WebFetchError(_refusal(address))
         return found[: limits.WEB_ADDRESSES_TRIED_MAX]
+
+    def _uses_proxy(self, address: WebAddress) -> bool:
+        return self._proxies.proxy_for(address.scheme, address.host, address.port) is not None
 
     async def _addresses(self, address: WebAddress) -> Sequence[str]:
         if address.number is not None:

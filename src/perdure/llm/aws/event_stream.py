@@ -8,7 +8,7 @@ permitted size is buffered.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 from zlib import crc32
 
@@ -53,6 +53,10 @@ class AwsFrames:
                     yield event
         finally:
             del self._rest[:at]
+
+    def rest(self) -> Iterable[bytes]:
+        """Nothing: a frame has its length, so one without its end is cut off."""
+        return ()
 
     def _length(self, at: int) -> int:
         """The length of the frame at `at`, after checking the prelude's checksum."""

@@ -2,8 +2,8 @@
 
 `encode` and `step` do no I/O, so a recorded stream is a unit test. The conversation is encoded
 segment by segment. An EncodedHistory caches the bytes of closed segments, so that a long history
-need not be encoded again. A protocol with cache hints marks the latest user message: that segment
-and those after it are encoded each time.
+need not be encoded again. If a model takes cache marks, the last segments, which have them, are
+encoded each time.
 
 Invariant: the bytes of a segment depend on it and on earlier ones, never on later ones.
 """
@@ -12,9 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
+import msgspec
 from msgspec import field
 
 from perdure.llm.encoded_history import EncodedHistory
+from perdure.llm.encoding import cache_marks
+from perdure.llm.encoding.cache_marks import Marker
+from perdure.llm.encoding.chat_dialect import DEFAULT_DIALECT, ChatDialect
 from perdure.llm.event import LLMEvent
 from perdure.llm.message import Segment
 from perdure.llm.request import LLMRequest
@@ -36,6 +40,8 @@ class ModelFacts(Value, kw_only=True):
     """Maximum output tokens; 0 if unknown."""
     system_role: bool = False
     """Whether the conversation may contain system messages."""
+    dialect: ChatDialect = DEFAULT_DIALECT
+    """What its provider takes, if it is asked with Chat Completions."""
 
 
 class SegmentPosition(Value):
@@ -52,6 +58,10 @@ class FrameReader(Protocol):
         """The frames that a chunk of the body completes."""
         ...
 
+    def rest(self) -> Iterable[bytes]:
+        """The frame that the body ended without its end mark, if all of it came."""
+        ...
+
 
 class SseFrames:
     """The data of each server-sent event."""
@@ -62,7 +72,26 @@ class SseFrames:
     def feed(self, chunk: bytes) -> Iterable[bytes]:
         return map(_DATA, self._reader.feed(chunk))
 
+    def rest(self) -> Iterable[bytes]:
+        # Some servers send no blank line after the last event, which is then cut off or whole.
+        data = self._reader.rest()
+        return (data,) if _is_whole(data) else ()
 
+
+def _is_whole(data: bytes) -> bool:
+    if data == DONE:
+        return True
+    if not data.startswith(b"{"):
+        return False
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+DONE: Final = b"[DONE]"
+"""The last event of an OpenAI stream."""
 _DATA: Final[Callable[[sse.Frame], bytes]] = attrgetter("data")
 
 
@@ -70,8 +99,8 @@ def _nothing(request: LLMRequest) -> list[JsonObject]:
     return []
 
 
-def _always(facts: ModelFacts) -> bool:
-    return True
+def _no_marker(request: LLMRequest, facts: ModelFacts) -> Marker | None:
+    return None
 
 
 class WireProtocol(Value, kw_only=True):
@@ -82,7 +111,7 @@ class WireProtocol(Value, kw_only=True):
     """The body field of the conversation items."""
     head: Callable[[LLMRequest, ModelFacts], JsonObject]
     """The body without the conversation."""
-    opening: Callable[[LLMRequest], list[JsonObject]]
+    opening: Callable[[LLMRequest, ModelFacts], list[JsonObject]]
     """Conversation items before the segments, such as a system message."""
     items: Callable[[Segment, ModelFacts], list[JsonObject]]
     """The conversation items of one segment."""
@@ -91,14 +120,14 @@ class WireProtocol(Value, kw_only=True):
     """Process one frame; returns the events that it completes."""
     finish: Callable[[State], tuple[LLMEvent, ...]]
     """Events at the end of the stream. Ends with Finish or ProviderError, or raises."""
+    recover: Callable[[bytes], tuple[LLMEvent, ...]] | None = None
+    """The answer that the body of a refusal stands for, ended with Finish; empty for none."""
     closing: Callable[[LLMRequest], list[JsonObject]] = _nothing
     """Conversation items after the segments."""
     adapted: Callable[[list[JsonObject], SegmentPosition], list[JsonObject]] | None = None
     """Adapts items to their position, for providers that restrict adjacent items."""
-    marked: Callable[[list[JsonObject]], list[JsonObject]] | None = None
-    """Adds a cache hint to the latest user message in the items of its segment."""
-    accepts_hints: Callable[[ModelFacts], bool] = _always
-    """Whether a model accepts cache hints."""
+    marker: Callable[[LLMRequest, ModelFacts], Marker | None] = _no_marker
+    """Puts cache marks into the conversation; None for models that take none."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     accept: str = "text/event-stream"
     frames: Callable[[int], FrameReader] = SseFrames
@@ -107,10 +136,10 @@ class WireProtocol(Value, kw_only=True):
 def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tuple[bytes, ...]:
     """The request body, in pieces to be written in order."""
     head = codec.encode(protocol.head(request, facts))
-    opening, closing = _joined(protocol.opening(request)), _joined(protocol.closing(request))
+    opening = _joined(protocol.opening(request, facts))
     body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
     # `head` is a non-empty JSON object: the conversation is inserted before its closing brace.
-    for piece in filter(None, (opening, *_conversation(protocol, request, facts), closing)):
+    for piece in filter(None, (opening, *_conversation(protocol, request, facts))):
         body += (piece, b",")
     if len(body) > 2:
         body.pop()
@@ -134,19 +163,13 @@ def _conversation(
     def encoded(index: int) -> bytes:
         return _joined(items(index))
 
-    at = _latest_user(segments)
-    if protocol.marked is None or at is None or not protocol.accepts_hints(facts):
-        return history.pieces(key, range(len(segments)), encoded)
-    marked = _joined(protocol.marked(items(at)))
-    after = tuple(encoded(index) for index in range(at + 1, len(segments)))
-    return (*history.pieces(key, range(at), encoded, open_last=False), marked, *after)
-
-
-def _latest_user(segments: tuple[Segment, ...]) -> int | None:
-    for index in range(len(segments) - 1, -1, -1):
-        if any(message.role == "user" for message in segments[index].messages):
-            return index
-    return None
+    closing, mark = protocol.closing(request), protocol.marker(request, facts)
+    if mark is None:
+        return (*history.pieces(key, range(len(segments)), encoded), _joined(closing))
+    tail = max(len(segments) - cache_marks.TAIL_SEGMENTS, 0)
+    last = [item for index in range(tail, len(segments)) for item in items(index)]
+    marked = _joined(cache_marks.mark_ends(last + closing, mark))
+    return (*history.pieces(key, range(tail), encoded, open_last=False), marked)
 
 
 def _joined(items: list[JsonObject]) -> bytes:

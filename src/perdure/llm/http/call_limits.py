@@ -1,7 +1,8 @@
 """The limits of one call, and how much of them its answer has used.
 
 The idle timeout counts what an answer says: an event with content. Comments, empty deltas and the
-bytes of a frame that never ends are no progress, however often they come.
+bytes of a frame that never ends are no progress, however often they come. The total counts from the
+request, whatever is said.
 """
 
 import asyncio
@@ -29,22 +30,41 @@ class CallLimits(Value, kw_only=True):
     """From the request to the first byte of the answer; 0 means no timeout."""
     idle_seconds_max: float = 0
     """The longest time in which an answer says nothing; 0 means no timeout."""
+    total_seconds_max: float = 0
+    """From the request to the end of the answer; 0 means no timeout."""
+
+    @property
+    def first_wait(self) -> tuple[float, str]:
+        """How long the answer may take to begin, and the name of the limit that says so."""
+        first, total = self.first_byte_seconds_max, self.total_seconds_max
+        return (total, "total") if total and not 0 < first <= total else (first, "first_byte")
 
 
 class AnswerUse:
     """What an answer has used of the limits of its call."""
 
-    def __init__(self, limits: CallLimits) -> None:
+    def __init__(self, limits: CallLimits, began: float) -> None:
+        """`began`: when the request was sent, in the time of the loop."""
         self._limits = limits
+        self._began = began
         self._loop = asyncio.get_running_loop()
         self._bytes = self._quiet_bytes = 0
         self._heard_at = self._loop.time()
 
     @property
     def deadline(self) -> float | None:
-        """When the answer must have said something, in the time of the loop; None for never."""
-        seconds = self._limits.idle_seconds_max
-        return self._heard_at + seconds if seconds else None
+        """When the answer must have gone on or ended, in the time of the loop; None for never."""
+        idle, total = self._limits.idle_seconds_max, self._limits.total_seconds_max
+        until = [self._heard_at + idle] if idle else []
+        return min([*until, self._began + total] if total else until, default=None)
+
+    def overdue(self) -> LLMError:
+        """The error of an answer that is not there by its deadline."""
+        total = self._limits.total_seconds_max
+        if total and self._loop.time() >= self._began + total:
+            message = f"The provider answered for {total:g} s, the limit `total` of its timeouts"
+            return LLMError("timeout", message)
+        return silence(self._limits.idle_seconds_max, "idle")
 
     def count(self, size: int) -> None:
         """Count bytes of the body. Raises LLMError when they are too many."""

@@ -7,17 +7,17 @@ Invariant: one call is one request.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from perdure.llm.encoding import shared, wire_protocol
-from perdure.llm.encoding.wire_protocol import FrameReader, ModelFacts, WireProtocol
+from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError
-from perdure.llm.http import call_limits, errors
+from perdure.llm.http import call_limits, error_body, errors, reset_time
 from perdure.llm.http.call_limits import AnswerUse, CallLimits
 from perdure.llm.model_call import ModelCall
 from perdure.llm.request import LLMRequest
@@ -56,7 +56,6 @@ PROTOCOL_OWNED: Final = frozenset(
         "stop",
         "stop_sequences",
         "stream",
-        "stream_options",
         "system",
         "systemInstruction",
         "temperature",
@@ -72,6 +71,9 @@ PROTOCOL_OWNED: Final = frozenset(
     }
 )
 """Body keys that only a wire protocol may write."""
+
+_REQUIRED: Final = frozenset({"contents", "input", "messages", "model", "stream"})
+"""Body keys without which there is no request."""
 
 _PIECE_BYTES: Final = 64 * 1024
 
@@ -117,7 +119,7 @@ class _HttpModelCall:
         limits: CallLimits,
     ) -> None:
         self._route = route
-        self._protocol = _with_overlay(route.protocol, route.body)
+        self._protocol = _with_overlay(route.protocol, route.body, route.removed)
         self._transport = transport
         self._clock = clock
         self._limits = limits
@@ -125,9 +127,13 @@ class _HttpModelCall:
 
     async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         http_request = self._http_request(request)
+        began = asyncio.get_running_loop().time()
         async with AsyncExitStack() as stack:
             response, first = await self._answer(stack, http_request)
-            async with aclosing(self._events(response.chunks, first)) as batches:
+            if not _is_stream(response):
+                yield self._recovered(response, first)
+                return
+            async with aclosing(self._events(response.chunks, first, began)) as batches:
                 async for batch in batches:
                     yield batch
 
@@ -159,33 +165,38 @@ class _HttpModelCall:
     async def _answer(
         self, stack: AsyncExitStack, request: HttpRequest
     ) -> tuple[HttpResponse, bytes]:
+        """The response with the first chunk of its stream, or with the body of a refusal."""
         async with AsyncExitStack() as attempt:
             try:
                 response, first = await _within(
-                    self._limits.first_byte_seconds_max,
-                    "first_byte",
-                    self._begun(attempt, request),
+                    *self._limits.first_wait, self._begun(attempt, request)
                 )
                 if _is_stream(response):
                     if not first:
                         raise LLMError("transport", "The provider answered with an empty stream")
                     await stack.enter_async_context(attempt.pop_all())
                     return response, first
-                body = await self._refusal_body(response.chunks)
+                return response, await self._refusal_body(response.chunks)
             except TransportError as error:
                 raise self._transport_failure(error) from error
-        raise self._refusal(response, body)
+
+    def _recovered(self, response: HttpResponse, body: bytes) -> tuple[LLMEvent, ...]:
+        """The answer that a refusal stands for. Raises LLMError if it is only a refusal."""
+        events = self._protocol.recover(body) if self._protocol.recover else ()
+        if not events:
+            raise self._refusal(response, body)
+        return events
 
     async def _events(
-        self, chunks: AsyncIterator[bytes], first: bytes
+        self, chunks: AsyncIterator[bytes], first: bytes, began: float
     ) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         reader = self._protocol.frames(self._limits.frame_bytes_max)
         state = self._protocol.start()
-        used = AnswerUse(self._limits)
+        used = AnswerUse(self._limits, began)
         body = _Body(chunks, first)
         while piece := await self._next(body, used):
             used.count(len(piece))
-            batch, error = self._step_all(reader, state, piece)
+            batch, error = self._step_all(state, reader.feed(piece))
             if batch:
                 yield batch
                 if isinstance(batch[-1], _ENDS):
@@ -194,17 +205,23 @@ class _HttpModelCall:
                 used.hear(batch)
             if error is not None:
                 raise error
-        yield self._cleaned(self._protocol.finish(state))
+        batch, error = self._step_all(state, reader.rest())
+        if batch:
+            yield batch
+        if error is not None:
+            raise error
+        if not (batch and isinstance(batch[-1], _ENDS)):
+            yield self._cleaned(self._protocol.finish(state))
 
     def _step_all(
-        self, reader: FrameReader, state: wire_protocol.State, chunk: bytes
+        self, state: wire_protocol.State, frames: Iterable[bytes]
     ) -> tuple[tuple[LLMEvent, ...], LLMError | None]:
-        """The events that a chunk completes, and the error that ends the stream, if any."""
+        """The events of these frames, and the error that ends the stream, if any."""
         events: list[LLMEvent] = []
         error: LLMError | None = None
         step = self._protocol.step
         try:
-            for frame in reader.feed(chunk):
+            for frame in frames:
                 stepped = step(state, frame)
                 if not stepped:
                     continue
@@ -214,13 +231,16 @@ class _HttpModelCall:
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))
         except LLMError as refused:
-            error = LLMError(refused.reason, errors.clean_message(refused.message, self._secrets))
+            message = errors.clean_message(refused.message, self._secrets)
+            wait = reset_time.find_wait_in_text(message, now_millis=self._clock.now_millis())
+            error = LLMError(refused.reason, message, retry_after_ms=wait)
         return self._cleaned(tuple(events)), error
 
     def _cleaned(self, events: tuple[LLMEvent, ...]) -> tuple[LLMEvent, ...]:
         if events and isinstance(events[-1], ProviderError):
             message = errors.clean_message(events[-1].message, self._secrets)
-            return (*events[:-1], replace(events[-1], message=message))
+            wait = reset_time.find_wait_in_text(message, now_millis=self._clock.now_millis())
+            return (*events[:-1], replace(events[-1], message=message, retry_after_ms=wait))
         return events
 
     async def _begun(
@@ -236,7 +256,7 @@ class _HttpModelCall:
             async with asyncio.timeout_at(used.deadline):
                 return await body.next()
         except TimeoutError as error:
-            raise call_limits.silence(self._limits.idle_seconds_max, "idle") from error
+            raise used.overdue() from error
         except TransportError as error:
             raise self._transport_failure(error) from error
 
@@ -246,15 +266,18 @@ class _HttpModelCall:
             async with asyncio.timeout(self._limits.refusal_seconds_max):
                 async for chunk in chunks:
                     body += chunk
-                    if len(body) >= errors.BODY_BYTES_MAX:
+                    if len(body) >= error_body.BODY_BYTES_MAX:
                         break
-        return bytes(body[: errors.BODY_BYTES_MAX])
+        return bytes(body[: error_body.BODY_BYTES_MAX])
 
     def _refusal(self, response: HttpResponse, body: bytes) -> LLMError:
         if 200 <= response.status < 300:
-            text = errors.clean_message(errors.detail_of_body(body).text, self._secrets)
+            detail = error_body.detail_of_body(body)
+            text = errors.clean_message(detail.text, self._secrets)
+            # Some servers report a failure with the status of success.
+            reason = detail.reason() if error_body.is_error_body(body) else "unknown"
             return LLMError(
-                "invalid-provider-output",
+                "invalid-provider-output" if reason == "unknown" else reason,
                 f"The provider did not answer with an event stream: {text}",
                 status=response.status,
             )
@@ -302,19 +325,28 @@ async def _within(seconds: float, limit: str, answer: Awaitable[T]) -> T:
         raise call_limits.silence(seconds, limit) from error
 
 
-def _with_overlay(protocol: WireProtocol, overlay: JsonObject) -> WireProtocol:
-    """The protocol with compatibility fields merged over its body."""
-    if not overlay:
+def _with_overlay(
+    protocol: WireProtocol, overlay: JsonObject, removed: frozenset[str]
+) -> WireProtocol:
+    """The protocol with compatibility fields merged over its body, and some removed from it."""
+    if not overlay and not removed:
         return protocol
-    owned = sorted(PROTOCOL_OWNED & overlay.keys())
+    owned = sorted((PROTOCOL_OWNED & overlay.keys()) | (_REQUIRED & removed))
 
     def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
         if owned:
             names = ", ".join(owned)
             raise LLMError("invalid-request", f"The request body may not set {names}")
-        return _deeply_merged(protocol.head(request, facts), overlay)
+        body = _deeply_merged(protocol.head(request, facts), overlay)
+        return {name: value for name, value in body.items() if _plain(name) not in unwanted}
 
+    unwanted = frozenset(map(_plain, removed))
     return replace(protocol, head=head)
+
+
+def _plain(name: str) -> str:
+    """A field's name, however its words are divided."""
+    return name.replace("_", "").lower()
 
 
 def _deeply_merged(base: JsonObject, overlay: JsonObject) -> JsonObject:

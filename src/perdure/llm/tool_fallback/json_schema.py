@@ -34,9 +34,9 @@ def with_json_schema(protocol: WireProtocol) -> WireProtocol:
             body["response_format"] = _format(request.tools)
         return body
 
-    def opening(request: LLMRequest) -> list[JsonObject]:
+    def opening(request: LLMRequest, facts: ModelFacts) -> list[JsonObject]:
         described = (_described(request.tools),) if request.tools else ()
-        return protocol.opening(replace(request, system=(*request.system, *described)))
+        return protocol.opening(replace(request, system=(*request.system, *described)), facts)
 
     def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
         return protocol.items(Segment(tuple(_plain(segment))), facts)

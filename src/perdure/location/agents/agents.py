@@ -76,6 +76,8 @@ class AgentOptions(Confidential):
     """The variant to use when the chosen model names none."""
     budget: Budget = NO_BUDGET
     """Applies in addition to that of every Session."""
+    models: tuple[ModelRef, ...] = ()
+    """The chain of models, with the agent's own first."""
 
 
 class Agents:
@@ -199,7 +201,7 @@ class _AgentTable:
             agent = self.agents.get(name) or _agent(name, self._rules)
             options = _changed_options(self.options.get(name) or AgentOptions(), entry)
             self.options[name] = options
-            self.agents[name] = _changed(agent, entry, options.variant, self._home)
+            self.agents[name] = _changed(agent, entry, options, self._home)
 
 
 def _agent(
@@ -223,15 +225,18 @@ def _agent(
     )
 
 
-def _changed(agent: AgentInfo, entry: AgentEntry, variant: str | None, home: str) -> AgentInfo:
+def _changed(agent: AgentInfo, entry: AgentEntry, options: AgentOptions, home: str) -> AgentInfo:
     own = permission.expand_home(entry.permissions or (), home)
+    named = document.parse_model(entry.model or "") or agent.model
+    if entry.models:
+        named = options.models[0]
     return AgentInfo(
         id=agent.id,
         request=agent.request,
         mode=entry.mode or agent.mode,
         hidden=agent.hidden if entry.hidden is UNSET else entry.hidden,
         permissions=(*agent.permissions, *own),
-        model=_model(document.parse_model(entry.model or "") or agent.model, variant),
+        model=_model(named, options.variant),
         system=agent.system if entry.system is UNSET else entry.system,
         description=agent.description if entry.description is UNSET else entry.description,
         color=agent.color if entry.color is UNSET else entry.color,
@@ -249,7 +254,14 @@ def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
     added = model_options.read_overrides(request.headers or {}, request.body or {})
     variant = entry.variant or request.variant or before.variant
     budget = Budget.from_settings(entry.budget).combine(before.budget)
-    return AgentOptions(added.merge_over(before.request), variant, budget)
+    models = before.models if entry.models is UNSET else _chain(entry)
+    return AgentOptions(added.merge_over(before.request), variant, budget, models)
+
+
+def _chain(entry: AgentEntry) -> tuple[ModelRef, ...]:
+    """`model` and then `models`, each once."""
+    named = (entry.model or "", *(entry.models or ()))
+    return tuple(dict.fromkeys(filter(None, map(document.parse_model, named))))
 
 
 def _selectable(agent: AgentInfo) -> bool:

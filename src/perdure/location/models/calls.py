@@ -7,7 +7,7 @@ needs them.
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from perdure.core import limits
 from perdure.core.credentials.google import GoogleToken
@@ -15,6 +15,7 @@ from perdure.core.credentials.keys import Key, Login
 from perdure.core.models import access as model_access
 from perdure.core.models import aws, options, tool_call_mode
 from perdure.core.models.access import AccessLookup
+from perdure.core.models.aws import AwsLogin
 from perdure.core.models.catalog import CatalogModel, Timeouts
 from perdure.core.models.options import Overrides
 from perdure.core.models.transport import NATIVE, BuiltIn, HostProvided, HttpProtocol
@@ -36,6 +37,8 @@ from collections.abc import AsyncGenerator
 
 from perdure.llm.event import LLMEvent
 from perdure.llm.request import LLMRequest
+
+T = TypeVar("T")
 
 Reachable = HttpProtocol | BuiltIn | HostProvided
 
@@ -81,8 +84,12 @@ class ModelCalls:
         self, target: CallableModel, wire: HttpProtocol, key: AccessLookup
     ) -> ModelCall:
         if (get_token := self._token_source(key)) is not None:
-            return with_fresh_token(
+            return with_fresh_key(
                 get_token, lambda token: self._make_http_call(target, wire, Key(token))
+            )
+        if isinstance(key, AwsLogin) and self._clouds is not None:
+            return with_fresh_key(
+                self._clouds.aws.get_keys, lambda keys: self._make_http_call(target, wire, keys)
             )
         model, request = target.model, target.request
         route = Route(
@@ -92,10 +99,12 @@ class ModelCalls:
                 name=model.wire_name,
                 output_limit=model.limit.output,
                 system_role=wire.has_system_role(model.wire_name),
+                dialect=model.dialect,
             ),
             credential=Credential(key.value, wire.scheme) if isinstance(key, Key) else None,
             headers=request.headers,
             body=request.body,
+            removed=request.removed,
             generation=request.generation,
             options=options.for_dialect(request.options, wire.dialect),
             sign=self._signer(target, key) if isinstance(key, AwsKeys) else None,
@@ -146,6 +155,7 @@ def _limits(timeouts: Timeouts) -> "CallLimits":
         quiet_bytes_max=limits.ANSWER_QUIET_BYTES_MAX,
         connect_seconds_max=timeouts.connect,
         first_byte_seconds_max=timeouts.first_byte,
+        total_seconds_max=timeouts.total,
         idle_seconds_max=timeouts.idle,
     )
 
@@ -156,13 +166,13 @@ def _load(name: str) -> object:
     return getattr(importlib.import_module(module), attribute)
 
 
-def with_fresh_token(
-    get_token: Callable[[], Awaitable[str]], make_call: Callable[[str], ModelCall]
+def with_fresh_key(
+    get_key: Callable[[], Awaitable[T]], make_call: Callable[[T], ModelCall]
 ) -> ModelCall:
-    """A call that gets a token for each request and passes it to `make_call`."""
+    """A call that gets a token or keys for each request and passes them to `make_call`."""
 
     async def call(request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
-        stream = make_call(await get_token())(request)
+        stream = make_call(await get_key())(request)
         try:
             async for batch in stream:
                 yield batch

@@ -13,13 +13,25 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from perdure.core.credentials import keys
 from perdure.core.credentials.google import GoogleLoginLookup, NoGoogleLogin
 from perdure.core.credentials.keys import KeyMissing, Stored, StoreUnreadable
-from perdure.core.models import access, catalog, key_origins, public, selection
+from perdure.core.models import (
+    access,
+    answer_prefix,
+    aws,
+    catalog,
+    environment_addresses,
+    key_origins,
+    public,
+    selection,
+)
 from perdure.core.models.access import AccessLookup, AccessSources
+from perdure.core.models.aws import AwsLogin
 from perdure.core.models.catalog import CatalogModel, CatalogProvider
 from perdure.core.models.known_providers import KnownProviders
 from perdure.core.models.options import NO_OVERRIDES, Overrides
+from perdure.core.models.provider_limits import NO_LIMITS, ProviderLimits
 from perdure.core.models.transport import HttpProtocol, Unreachable
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import MediaLimits
@@ -40,6 +52,7 @@ from perdure.location.models.failures import (
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock
 from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 from perdure.schema.errors import ProviderNotFoundError
 from perdure.schema.models.credential import StoredCredential
 from perdure.schema.models.model import (
@@ -49,6 +62,7 @@ from perdure.schema.models.model import (
     ModelLimit,
     ModelRef,
     ProviderInfo,
+    StepRoute,
 )
 from perdure.schema.value import Confidential
 
@@ -71,6 +85,12 @@ class ResolvedModel(Confidential, kw_only=True):
     """Whether requests cost nothing."""
     call: ModelCall
     media: MediaLimits
+    limits: ProviderLimits = NO_LIMITS
+    """What all Sessions together may ask of its provider."""
+    route: StepRoute | None = None
+    """The way to it, if it is reached over a network."""
+    prefix: JsonObject | None = None
+    """How it is sent the beginning of an answer to go on with; None if it cannot."""
 
 
 Resolution = ResolvedModel | ModelFailure
@@ -89,7 +109,9 @@ class Catalog:
         snapshot: ModelFactsCache | None = None,
         clouds: CloudLogins | None = None,
     ) -> None:
+        self._given = settings
         self._settings = settings
+        """With the addresses of the environment, once it is built."""
         self._host_providers = host_providers
         self._snapshot = snapshot
         self._known: KnownProviders | None = None
@@ -192,6 +214,7 @@ class Catalog:
         key = self._key(provider, model, request)
         if isinstance(key, KeyMissing):
             return ModelUnavailable(ref, key.reason)
+        target = self._callable_model(provider, model, model.transport, request)
         return ResolvedModel(
             ref=ref,
             info=public.public_model(model),
@@ -199,10 +222,11 @@ class Catalog:
             limit=model.limit,
             generation=request.generation,
             free=selection.is_free(model),
-            call=self._calls.make_call(
-                self._callable_model(provider, model, model.transport, request), key
-            ),
+            call=self._calls.make_call(target, key),
             media=_media(model),
+            limits=provider.limits,
+            route=_route(target),
+            prefix=answer_prefix.prefix_form(provider.id, model.api, model.wire_name),
         )
 
     def _callable_model(
@@ -237,8 +261,8 @@ class Catalog:
             self._forget()
 
     def _build(self, known: KnownProviders | None) -> None:
-        settings = self._settings
-        self._built, self._known = True, known
+        settings = environment_addresses.with_addresses(self._given, self._variables, known)
+        self._built, self._known, self._settings = True, known, settings
         self._origins = key_origins.variable_origins(settings, known)
         self._providers = catalog.build(settings, self._host_providers, known)
         self._forget()
@@ -282,13 +306,19 @@ class Catalog:
         self, provider: CatalogProvider, model: CatalogModel, request: Overrides
     ) -> AccessLookup:
         means = AccessSources(
-            variables=self._variables, origins=self._origins, google=self._google_login
+            variables=self._variables,
+            origins=self._origins,
+            google=self._google_login,
+            aws=self._aws_login,
         )
         stored = self._stored_for(provider)
         return access.find_access(provider, model, request, sources=means, stored=stored)
 
     def _google_login(self) -> GoogleLoginLookup:
         return _NO_GOOGLE_LOGIN if self._clouds is None else self._clouds.google.load()
+
+    def _aws_login(self) -> AwsLogin | KeyMissing:
+        return aws.MISSING if self._clouds is None else self._clouds.aws.login()
 
 
 def _variant(model: CatalogModel, ref: ModelRef) -> Overrides | None:
@@ -309,7 +339,15 @@ def _ref(model: CatalogModel | None) -> ModelRef | None:
     return None if model is None else ModelRef(id=model.id, provider_id=model.provider_id)
 
 
+def _route(target: CallableModel) -> StepRoute | None:
+    if not isinstance(target.reach, HttpProtocol):
+        return None
+    origin = keys.origin_of(target.url)
+    return None if origin is None else StepRoute(origin=origin, model=target.model.wire_name)
+
+
 def _media(model: CatalogModel) -> MediaLimits:
     reach = model.transport
     family = reach.dialect if isinstance(reach, HttpProtocol) else "openai_compatible"
-    return media_limits.limits_for(family, model.takes)
+    documents = family == "openai_compatible" and model.dialect.documents
+    return media_limits.limits_for(family, model.takes, documents=documents)

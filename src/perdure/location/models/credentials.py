@@ -222,6 +222,17 @@ async def request_tokens(
     transport: HttpTransport, request: HttpRequest, clock: Clock
 ) -> Tokens | TokensRefused:
     """Send a token request and read its answer. Never raises for a server's behaviour."""
+    answer = await send_login_request(transport, request)
+    if isinstance(answer, TokensRefused):
+        return answer
+    status, body = answer
+    return oauth.read_tokens(status=status, body=body, now=clock.now_millis())
+
+
+async def send_login_request(
+    transport: HttpTransport, request: HttpRequest
+) -> tuple[int, bytes] | TokensRefused:
+    """Status and body of an answer, within bounds. Never raises for a server's behaviour."""
     body = bytearray()
     try:
         async with (
@@ -235,4 +246,4 @@ async def request_tokens(
     except (TransportError, TimeoutError):
         # A transport's message may contain more than the user should see.
         return TokensRefused("the provider cannot be reached", final=False)
-    return oauth.read_tokens(status=response.status, body=bytes(body), now=clock.now_millis())
+    return response.status, bytes(body)

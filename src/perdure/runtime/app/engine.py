@@ -31,6 +31,7 @@ from perdure.runtime.compaction.context_window import ContextWindow, LearnedLimi
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.drain import SessionDrain
 from perdure.runtime.drain.request_preview import RequestPreviews
+from perdure.runtime.drain.titles import Titles
 from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.files.revert import FileReverts
 from perdure.runtime.files.snapshots import FileSnapshots
@@ -41,15 +42,16 @@ from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
 from perdure.runtime.locations.terminals import Terminals
+from perdure.runtime.ops.provider_slots import ProviderSlots
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.runtime.session.move import SessionMoves
 from perdure.runtime.tasks import Background
 from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_chain import ModelChains
 from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
-from perdure.runtime.turn.titles import Titles
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.permission_table import SavedPermissions
@@ -153,6 +155,7 @@ class Engine:
             ids=platform.ids,
             chance=platform.chance,
             measures=platform.metrics,
+            slots=ProviderSlots(platform.database, platform.processes, platform.clock, deps.hub),
             end_orphans=self.children.end_orphans,
             wake=coordinator.wake,
             closing=lambda: coordinator.closing,
@@ -166,6 +169,7 @@ class Engine:
             context_window=ContextWindow(self.compactor, learned),
             marks=marks,
             retries=Retries(services),
+            chains=ModelChains(services),
             histories=self.ownership.histories,
             titles=Titles(services, lambda work: self._background.start(work, name="title")),
             media=RequestMedia(),

@@ -16,6 +16,7 @@ from perdure.core.compaction import summary_input, summary_request
 from perdure.core.compaction.outcome import CompactionFailed
 from perdure.core.compaction.plan import CompactionPlan
 from perdure.core.compaction.summary_request import SummaryInstructions
+from perdure.core.request import token_budget
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, LLMEvent, ProviderError, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
@@ -143,7 +144,10 @@ class Summarizer:
         pieces: list[str] = []
         size = 0
         end: Finish | ProviderError | None = None
-        stream = with_retries(model.call, self._services)(request)
+        sent = (message for segment in request.segments for message in segment.messages)
+        tokens = token_budget.estimate_messages(sent)
+        limited = self._services.slots.limited(model, tokens=tokens)
+        stream = with_retries(limited, self._services)(request)
         try:
             async for batch in stream:
                 piece, end = _taken(batch)

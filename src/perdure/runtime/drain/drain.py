@@ -246,6 +246,12 @@ class SessionDrain:
         if end.retry is not None:
             return await self._wait(session_id, end.retry, state, because=end.failed), None
         state.failures = 0
+        if end.handed_over:
+            return drain.repeat_turn(end.step), None
+        state.waited_millis = 0
+        if not (end.continues or self._services.marks.may_exist(session_id)):
+            # The commit that settled the step found no input; what came since wakes the Session.
+            return Stop(), None
         read = await self._store.database.read(
             lambda tx: _load_due(tx, session_id, continues=end.continues)
         )
@@ -260,7 +266,7 @@ class SessionDrain:
         because: LLMError | None = None,
     ) -> DrainStep:
         await self._services.retries.wait(session_id, waits, because=because)
-        state.failures, state.waited = waits.failed, True
+        state.failures, state.waited, state.waited_millis = waits.failed, True, waits.waited
         return drain.repeat_turn(waits.step)
 
     async def _load(self, session_id: SessionID) -> TurnInput:

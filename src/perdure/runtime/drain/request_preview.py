@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextEpoch, Observation, Snapshot
-from perdure.core.request import history_to_llm, message_media, preview
+from perdure.core.request import message_media, preview
+from perdure.core.request.conversation import Conversation
 from perdure.core.request.token_budget import ConversationSize, Demand
 from perdure.core.session import drain, projection
 from perdure.core.session.drain import RunTurn
@@ -33,7 +34,6 @@ from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import Seq, SessionID
-from perdure.schema.models.model import ModelRef
 from perdure.schema.session.event import ContextUpdated, MessageEvent
 from perdure.schema.session.request_preview import EpochInfo, PendingContext, WindowInfo
 from perdure.schema.value import Value
@@ -93,7 +93,7 @@ class RequestPreviews:
     ) -> JsonObject:
         if isinstance(chosen, NoModelChosen):
             return {"refusal": chosen.reason}
-        history = await self._history(boundary, chosen.model.ref)
+        history = await self._history(boundary, chosen)
         history = await RequestMedia().within(history, chosen.model.media)
         offered = request.offered(boundary, chosen.agent, location)
         built = request.build(boundary, chosen, history, offered)
@@ -114,19 +114,26 @@ class RequestPreviews:
             request_max=request_max or UNSET,
         )
 
-    async def _history(self, boundary: Boundary, model: ModelRef) -> History:
+    async def _history(self, boundary: Boundary, chosen: ChosenModel) -> History:
         """Session History as it would be then. The one that runs keep is left alone."""
         cut = Cut(boundary.compaction, boundary.epoch.baseline_seq)
         rows = await self._store.database.read(
             lambda tx: message_table.list_after(tx, boundary.session.id, NO_EVENTS)
         )
-        messages = [row.message() for row in rows if cut.shows(seq=row.seq, type=row.type)]
+        plain_until = history_cache.plain_until(rows)
+        messages = [
+            (row.message(), row.seq > plain_until)
+            for row in rows
+            if cut.shows(seq=row.seq, type=row.type)
+        ]
         created = (fact for fact in boundary.facts if isinstance(fact, MessageEvent))
-        messages.extend(projection.message_created(fact) for fact in created)
+        messages.extend((projection.message_created(fact), True) for fact in created)
+        model = chosen.model.ref
+        conversation = Conversation(model, chosen.model.route)
         lowered: list[LLMMessage] = []
         size = ConversationSize()
-        for message in messages:
-            said = history_to_llm.lower(message, model)
+        for message, native in messages:
+            said = conversation.lower(message, native=native)
             size = history_cache.measured(size, message, said, model=model)
             lowered.extend(said)
         media = MediaSent(there=message_media.has_media(lowered))

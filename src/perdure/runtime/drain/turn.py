@@ -10,12 +10,14 @@ Invariant: a turn that is interrupted after its boundary leaves no promoted prom
 import asyncio
 
 from msgspec import UNSET, UnsetType, field
+from msgspec.structs import replace
 
+from perdure.core import limits
 from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
 from perdure.core.request.token_budget import Demand
-from perdure.core.session import retry, title, usage
+from perdure.core.session import retry, title
 from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.core.session.repeated_calls import RepeatedCallGuard
@@ -23,9 +25,11 @@ from perdure.core.session.turn_recorder import TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.request import LLMRequest
 from perdure.location.location import Location
+from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import Transaction
 from perdure.runtime.compaction import context_window
 from perdure.runtime.compaction.context_window import ContextWindow
+from perdure.runtime.drain.titles import Titles
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import boundary as boundaries
@@ -35,17 +39,17 @@ from perdure.runtime.turn import turn_input as turn_inputs
 from perdure.runtime.turn.boundary import Boundary
 from perdure.runtime.turn.history_cache import History, HistoryCache
 from perdure.runtime.turn.media import RequestMedia
+from perdure.runtime.turn.model_chain import ModelChains
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.provider_turn import ProviderTurn
 from perdure.runtime.turn.request_marks import RequestMarks
-from perdure.runtime.turn.retries import Retries
+from perdure.runtime.turn.retries import DroppedAnswers, Retries
 from perdure.runtime.turn.services import RunServices
-from perdure.runtime.turn.titles import Titles
 from perdure.runtime.turn.tool_execution import ToolRun
 from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.location import LocationRef
-from perdure.schema.models.model import ModelRef
+from perdure.schema.models.model import ModelRef, StepRoute
 from perdure.schema.value import Confidential, State, Value
 from perdure.store.tables import file_change_table
 from perdure.tools.api.registry import TurnTools
@@ -58,6 +62,7 @@ class TurnServices(Value, kw_only=True):
     context_window: ContextWindow
     marks: RequestMarks
     retries: Retries
+    chains: ModelChains
     histories: HistoryCache
     titles: Titles
     media: RequestMedia
@@ -74,8 +79,14 @@ class DrainState(State):
     """How often the coming turn has been sent in vain."""
     untitled: bool = False
     """Whether the Session still has a placeholder title."""
+    pauses: int = 0
+    """How often in a row the provider has paused in its answer."""
     waited: bool = False
     """Whether the drain waited for a retry that is still recorded in the store."""
+    waited_millis: int = 0
+    """How long the coming turn has waited for providers, in all."""
+    plain: bool = False
+    """Whether the provider refused a native part, and no step without them is recorded yet."""
     repeated_calls: RepeatedCallGuard = field(default_factory=RepeatedCallGuard)
 
 
@@ -105,6 +116,10 @@ class Turn:
     async def run(self, turn: RunTurn) -> TurnEnd:
         """Raises what `boundary.commit` and `boundary.plan` raise; nothing was committed then."""
         try:
+            if isinstance(self._chosen, ChosenModel):
+                self._chosen = await self._services.chains.select(
+                    self._session, self._location, self._chosen
+                )
             boundary = await self._commit_boundary(self._found, turn)
             self._state.untitled |= title.is_placeholder(self._session.title)
             if boundary.step == 1:
@@ -152,6 +167,8 @@ class Turn:
         if made is not None:
             boundary, prepared = await self._build_again(boundary, chosen)
         end = await self._stream(boundary, chosen, prepared)
+        if end.failed is not None and end.failed.reason == "native-part":
+            end = await self._send_plain(boundary, chosen, prepared, end)
         if end.overflow is not None:
             await services.marks.mark_refused(session.id, boundary.step)
             boundary, end = await self._after_overflow(boundary, chosen, prepared, end.overflow)
@@ -160,9 +177,24 @@ class Turn:
         if end.answered and self._state.untitled:
             self._state.untitled = False
             services.titles.begin(session.id, chosen.model.ref)
-        if end.failed is not None:
+        if end.failed is not None and end.retry is None:
             return await self._retry_or_fail(boundary, chosen, end.failed)
         return end
+
+    async def _send_plain(
+        self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared, end: TurnEnd
+    ) -> TurnEnd:
+        """Send once more, without native parts, what was refused because of one.
+
+        The step says so, and later requests leave them out too. Without any, the refusal stands.
+        """
+        self._state.plain = True
+        plain = await self._build(boundary, chosen)
+        if plain.request.segments == prepared.request.segments:
+            self._state.plain = False
+            return end
+        await self._services.marks.mark_refused(self._session.id, boundary.step)
+        return await self._stream(boundary, chosen, plain)
 
     async def _after_overflow(
         self, boundary: Boundary, chosen: ChosenModel, prepared: _Prepared, refusal: str
@@ -188,12 +220,20 @@ class Turn:
         histories, session_id = self._services.histories, self._session.id
 
         async def read(tx: Transaction) -> tuple[History, str | None]:
-            history = await histories.load(tx, session_id, cut=cut, model=chosen.model.ref)
+            history = await histories.load(
+                tx,
+                session_id,
+                cut=cut,
+                model=chosen.model.ref,
+                route=chosen.model.route,
+                plain=self._state.plain,
+            )
             return history, await file_change_table.latest_snapshot(tx, session_id)
 
         history, snapshot = await self._store.database.read(read)
         history = await self._services.media.within(history, chosen.model.media)
-        request = requests.build(boundary, chosen, history, tools)
+        goes_on = self._state.pauses > 0
+        request = requests.build(boundary, chosen, history, tools, goes_on=goes_on)
         return _Prepared(
             request=request,
             demand=context_window.demand(request, history, tools),
@@ -219,6 +259,7 @@ class Turn:
             message_id=message_id,
             agent=chosen.agent.id,
             model=model.ref,
+            route=_route_of(model, plain=self._state.plain),
         )
         journal = tool_runs.journal(
             run, self._location, self._session.id, message_id, start=prepared.snapshot
@@ -231,12 +272,31 @@ class Turn:
             step=boundary.step,
             recorder=recorder,
             tools=self._tool_run(boundary, chosen, prepared.tools, journal),
-            cost=lambda spent: catalog.cost_of(model.cost, usage.tokens_of(spent)),
+            cost=lambda spent: catalog.cost_of(model.cost, spent),
             journal=journal,
         )
+        dropped = DroppedAnswers(
+            self._services.retries,
+            self._session.id,
+            policy=self._location.settings.dropped_answers or "continue",
+            form=model.prefix,
+            patience=self._location.settings.patience,
+            failures=self._state.failures,
+            waited=self._state.waited_millis,
+            step=boundary.step,
+        )
+        may_pause = self._state.pauses < limits.ANSWER_PAUSES_MAX
         name = f"{model.ref.provider_id}/{model.ref.id}"
-        with self._metrics.timed("turn", session=self._session.id, model=name):
-            end = await provider_turn.run(model.call, prepared.request)
+        async with run.slots.take(
+            model, tokens=prepared.demand.tokens, session_id=self._session.id
+        ) as call:
+            with self._metrics.timed("turn", session=self._session.id, model=name):
+                end = await provider_turn.run(
+                    call, prepared.request, may_pause=may_pause, dropped=dropped
+                )
+        if recorder.started:
+            self._state.plain = False
+        self._state.pauses = self._state.pauses + 1 if end.paused else 0
         if not (end.answered or end.declined or end.overflow):
             self._metrics.count("turn.failed")
         return end
@@ -270,11 +330,28 @@ class Turn:
     async def _retry_or_fail(
         self, boundary: Boundary, chosen: ChosenModel, error: LLMError
     ) -> TurnEnd:
-        failures = self._state.failures + 1
-        planned = self._services.retries.plan(error, failed=failures, step=boundary.step)
+        """After a failure before any answer: another model, a wait, or a failed step."""
+        services, patience = self._services, self._location.settings.patience
+        planned = services.retries.plan(
+            error,
+            failed=self._state.failures + 1,
+            step=boundary.step,
+            waited=self._state.waited_millis,
+            patience=patience,
+        )
+        if await services.chains.hand_over(
+            self._session,
+            self._location,
+            chosen,
+            error=error,
+            planned=planned,
+            step=boundary.step,
+        ):
+            return TurnEnd(step=boundary.step, handed_over=True)
         if planned is not None:
             return TurnEnd(step=boundary.step, failed=error, retry=planned)
-        return await self._fail(boundary, retry.failure_message(error), chosen.model.ref)
+        reason = retry.failure_message(error, patience)
+        return await self._fail(boundary, reason, chosen.model.ref)
 
     async def _fail(
         self, boundary: Boundary, reason: str, model: ModelRef | UnsetType = UNSET
@@ -288,3 +365,9 @@ class Turn:
             model=model,
         )
         return TurnEnd(step=boundary.step)
+
+
+def _route_of(model: ResolvedModel, *, plain: bool) -> StepRoute | UnsetType:
+    if not plain:
+        return UNSET if model.route is None else model.route
+    return replace(model.route or StepRoute(), plain=True)

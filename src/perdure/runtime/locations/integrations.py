@@ -9,6 +9,7 @@ exchanged at most once.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -16,15 +17,17 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.credentials import keys, oauth
-from perdure.core.credentials.oauth import Code, LoginMethod, NoCode, Tokens
+from perdure.core.credentials.device_login import DeviceCode
+from perdure.core.credentials.oauth import Code, LoginMethod, NoCode, Tokens, TokensRefused
 from perdure.host.http import oauth_callback
-from perdure.host.http.oauth_callback import CallbackError, OAuthCallback, Page
+from perdure.host.http.oauth_callback import CallbackError, Page
 from perdure.location.models.credentials import Credentials, request_tokens
-from perdure.location.models.integrations import AUTHORIZATION
 from perdure.location.registry import LocationRegistry
 from perdure.net.transport import HttpTransport
 from perdure.ports import Clock, CredentialStoreError, IdSource
 from perdure.ports.tasks import StartTask
+from perdure.runtime.locations import device_login, login_attempt
+from perdure.runtime.locations.login_attempt import LoginAttempt
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
     AttemptNotFoundError,
@@ -44,12 +47,13 @@ from perdure.schema.models.integration import (
     AttemptTime,
     IntegrationInfo,
 )
-from perdure.schema.value import Confidential, State
+from perdure.schema.value import Confidential
 
 CODE_REQUIRED: Final = "integration_code_required"
 _ENTROPY_BYTES: Final = 32
 _KEY_LABEL: Final = "API key"
 _AUTO: Final = "Log in at this address in a browser on this machine, then come back."
+_DEVICE: Final = "Open this address in any browser and enter the code {}."
 _CODE: Final = "Log in at this address in a browser, then enter the code that it shows."
 
 
@@ -62,29 +66,6 @@ class LoginServices(Confidential, kw_only=True):
     entropy: Callable[[int], bytes]
     """Returns so many unpredictable bytes."""
     start: StartTask
-
-
-class _Attempt(State, kw_only=True):
-    id: str
-    integration_id: str
-    method: LoginMethod
-    label: str
-    origins: tuple[str, ...]
-    verifier: str
-    state: str
-    time: AttemptTime
-    status: AttemptStatus
-    redirect: str = ""
-    callback: OAuthCallback | None = None
-    exchanging: bool = False
-    ended_at: int | None = None
-
-    def __repr__(self) -> str:
-        return f"_Attempt({self.id}, ...)"
-
-    @property
-    def is_open(self) -> bool:
-        return isinstance(self.status, AttemptPending)
 
 
 class Integrations:
@@ -100,7 +81,7 @@ class Integrations:
         self._ids = services.ids
         self._entropy = services.entropy
         self._start = services.start
-        self._attempts: dict[str, _Attempt] = {}
+        self._attempts: dict[str, LoginAttempt] = {}
         self._sweeping = False
 
     async def list(self, ref: LocationRef) -> tuple[IntegrationInfo, ...]:
@@ -115,7 +96,7 @@ class Integrations:
         """Store a key, to be sent only to the addresses that the provider has now."""
         origins = (await self._locations.get(ref)).integrations.origins(integration_id)
         if fault := keys.key_fault(key):
-            raise _refused(f"This cannot be a key: {fault}")
+            raise login_attempt.refused(f"This cannot be a key: {fault}")
         await self._store(
             StoredKey(
                 id=self._ids.named("cred"),
@@ -157,9 +138,11 @@ class Integrations:
         method = location.integrations.method(integration_id, method_id)
         origins = location.integrations.origins(integration_id)
         if fault := oauth.check_inputs(method, inputs):
-            raise _refused(f"The login cannot begin: {fault}")
+            raise login_attempt.refused(f"The login cannot begin: {fault}")
         named = _checked_label(label or method.label)
         attempt = self._begin(integration_id, method, label=named, origins=origins)
+        if method.device_url:
+            return await self._begin_device_login(attempt, inputs)
         await self._open_callback(attempt)
         url = oauth.authorize_url(
             method,
@@ -182,14 +165,16 @@ class Integrations:
 
     async def complete(self, attempt_id: str, code: str | None) -> None:
         attempt = self._attempt(attempt_id)
-        _require_open(attempt)
+        login_attempt.require_open(attempt)
+        if attempt.method.device_url:
+            raise login_attempt.refused("This login needs no code: it is completed in the browser")
         if not code:
             raise InvalidRequestError(
                 "The code that the browser shows is needed", kind=CODE_REQUIRED
             )
         answer = oauth.read_pasted(code, attempt.state)
         if isinstance(answer, NoCode):
-            raise _refused(f"This code cannot be used: {answer.reason}")
+            raise login_attempt.refused(f"This code cannot be used: {answer.reason}")
         await self._exchange(attempt, answer)
 
     async def cancel(self, attempt_id: str) -> None:
@@ -202,19 +187,19 @@ class Integrations:
         """End every attempt."""
         while self._attempts:
             _, attempt = self._attempts.popitem()
-            _close_callback(attempt)
+            login_attempt.close_callback(attempt)
 
     def _begin(
         self, integration_id: str, method: LoginMethod, *, label: str, origins: tuple[str, ...]
-    ) -> _Attempt:
+    ) -> LoginAttempt:
         for other in self._attempts.values():
             if other.integration_id == integration_id and other.is_open:
                 self._end(other, AttemptFailed("A newer login replaced it", other.time))
         if sum(each.is_open for each in self._attempts.values()) >= limits.ATTEMPTS_OPEN_MAX:
-            raise _refused("Too many logins are under way")
+            raise login_attempt.refused("Too many logins are under way")
         now = self._clock.now_millis()
         time = AttemptTime(created=now, expires=now + limits.ATTEMPT_SECONDS_MAX * 1000)
-        attempt = _Attempt(
+        attempt = LoginAttempt(
             id=self._ids.named("att"),
             integration_id=integration_id,
             method=method,
@@ -231,7 +216,7 @@ class Integrations:
             self._start(self._sweep())
         return attempt
 
-    async def _open_callback(self, attempt: _Attempt) -> None:
+    async def _open_callback(self, attempt: LoginAttempt) -> None:
         method = attempt.method
         if not method.returns_here:
             attempt.redirect = method.redirect_url or ""
@@ -241,17 +226,17 @@ class Integrations:
             attempt.callback = await oauth_callback.listen(method.redirect_url, answer)
         except CallbackError as error:
             del self._attempts[attempt.id]
-            raise _refused(f"The login cannot begin: {error}") from error
+            raise login_attempt.refused(f"The login cannot begin: {error}") from error
         attempt.redirect = attempt.callback.url
         if not attempt.is_open:
             # A newer attempt replaced this one before its callback was listening.
-            _close_callback(attempt)
-            _require_open(attempt)
+            login_attempt.close_callback(attempt)
+            login_attempt.require_open(attempt)
 
-    async def _handle_redirect(self, attempt: _Attempt, parameters: Mapping[str, str]) -> Page:
+    async def _handle_redirect(self, attempt: LoginAttempt, parameters: Mapping[str, str]) -> Page:
         """Complete or fail an attempt; return the page for the browser."""
         try:
-            _require_open(attempt)
+            login_attempt.require_open(attempt)
             answer = oauth.read_redirect(parameters, attempt.state)
             if isinstance(answer, Code):
                 await self._exchange(attempt, answer)
@@ -262,8 +247,8 @@ class Integrations:
         except (InvalidRequestError, ServiceUnavailableError) as error:
             return Page(400, error.message)
 
-    async def _exchange(self, attempt: _Attempt, code: Code) -> None:
-        _require_open(attempt)
+    async def _exchange(self, attempt: LoginAttempt, code: Code) -> None:
+        login_attempt.require_open(attempt)
         attempt.exchanging = True
         try:
             # The client may disconnect; what the provider answered is stored all the same.
@@ -271,17 +256,54 @@ class Integrations:
         finally:
             attempt.exchanging = False
 
-    async def _exchange_once(self, attempt: _Attempt, code: Code) -> None:
+    async def _exchange_once(self, attempt: LoginAttempt, code: Code) -> None:
         request = oauth.exchange_request(
             attempt.method, code=code, verifier=attempt.verifier, redirect=attempt.redirect
         )
-        answer = await request_tokens(self._transport, request, self._clock)
+        await self._take(attempt, await request_tokens(self._transport, request, self._clock))
+
+    async def _begin_device_login(
+        self, attempt: LoginAttempt, inputs: Mapping[str, str]
+    ) -> Attempt:
+        code = await device_login.request_code(self._transport, attempt.method, inputs)
+        if not isinstance(code, DeviceCode):
+            self._attempts.pop(attempt.id, None)
+            raise login_attempt.refused(f"The login cannot begin: {code.reason}")
+        login_attempt.require_open(attempt)
+        expires = min(attempt.time.expires, self._clock.now_millis() + code.seconds * 1000)
+        attempt.time = AttemptTime(created=attempt.time.created, expires=expires)
+        attempt.status = AttemptPending(attempt.time)
+        self._start(self._await_device(attempt, code))
+        instructions = _DEVICE.format(code.user_code)
+        return Attempt(
+            attempt_id=attempt.id,
+            url=code.url,
+            instructions=instructions,
+            mode="auto",
+            time=attempt.time,
+        )
+
+    async def _await_device(self, attempt: LoginAttempt, code: DeviceCode) -> None:
+        def is_open() -> bool:
+            self._expire(attempt)
+            return attempt.is_open and attempt.id in self._attempts
+
+        answer = await device_login.wait_for_tokens(
+            self._transport, self._clock, attempt.method, code, is_open=is_open
+        )
+        if answer is not None:
+            with suppress(InvalidRequestError, ServiceUnavailableError):
+                # The status of the attempt says what happened.
+                await self._take(attempt, answer)
+
+    async def _take(self, attempt: LoginAttempt, answer: Tokens | TokensRefused) -> None:
+        """Store the tokens of an attempt and end it. Raises what the client is told."""
         if not isinstance(answer, Tokens):
             reason = f"The login was refused: {answer.reason}"
             self._end(attempt, AttemptFailed(reason, attempt.time))
-            raise _refused(reason)
+            raise login_attempt.refused(reason)
         if not attempt.is_open:
-            raise _refused("This login was ended before it could be completed")
+            raise login_attempt.refused("This login was ended before it could be completed")
         try:
             await self._store(self._login(attempt, answer))
         except ServiceUnavailableError as error:
@@ -289,7 +311,7 @@ class Integrations:
             raise
         self._end(attempt, AttemptComplete(attempt.time))
 
-    def _login(self, attempt: _Attempt, tokens: Tokens) -> StoredLogin:
+    def _login(self, attempt: LoginAttempt, tokens: Tokens) -> StoredLogin:
         return oauth.with_tokens(
             StoredLogin(
                 id=self._ids.named("cred"),
@@ -313,22 +335,22 @@ class Integrations:
 
     # ---- end of attempts ------------------------------------------------------------------------
 
-    def _attempt(self, attempt_id: str) -> _Attempt:
+    def _attempt(self, attempt_id: str) -> LoginAttempt:
         attempt = self._attempts.get(attempt_id)
         if attempt is None:
             raise AttemptNotFoundError(attempt_id)
         self._expire(attempt)
         return attempt
 
-    def _expire(self, attempt: _Attempt) -> None:
+    def _expire(self, attempt: LoginAttempt) -> None:
         over = self._clock.now_millis() >= attempt.time.expires
         if over and attempt.is_open and not attempt.exchanging:
             self._end(attempt, AttemptExpired(attempt.time))
 
-    def _end(self, attempt: _Attempt, status: AttemptStatus) -> None:
+    def _end(self, attempt: LoginAttempt, status: AttemptStatus) -> None:
         attempt.status = status
         attempt.ended_at = self._clock.now_millis()
-        _close_callback(attempt)
+        login_attempt.close_callback(attempt)
 
     async def _sweep(self) -> None:
         """While there are attempts: expire old ones, and forget those that ended long ago."""
@@ -343,23 +365,6 @@ class Integrations:
         self._sweeping = False
 
 
-def _require_open(attempt: _Attempt) -> None:
-    match attempt.status:
-        case AttemptPending() if not attempt.exchanging:
-            return
-        case AttemptPending() | AttemptComplete():
-            raise _refused("This login has been completed already")
-        case AttemptFailed(message=message):
-            raise _refused(f"This login is over. {message}")
-        case AttemptExpired():
-            raise _refused("This login took too long. Begin a new one")
-
-
-def _close_callback(attempt: _Attempt) -> None:
-    if attempt.callback is not None:
-        attempt.callback.close()
-
-
 def _checked_label(label: str) -> str:
     fits = 0 < len(label) <= limits.CREDENTIAL_LABEL_CHARS_MAX
     if not fits or not label.isprintable():
@@ -368,10 +373,6 @@ def _checked_label(label: str) -> str:
             f"A label is one line of at most {most} characters", kind="Payload", field="label"
         )
     return label
-
-
-def _refused(message: str) -> InvalidRequestError:
-    return InvalidRequestError(message, kind=AUTHORIZATION)
 
 
 def _unavailable(error: CredentialStoreError) -> ServiceUnavailableError:

@@ -40,14 +40,13 @@ def side_cost(
     used: Usage,
 ) -> event.Spent:
     """The event that records the cost of a request beside the conversation."""
-    tokens = usage.tokens_of(used)
     return event.Spent(
         timestamp=services.clock.now_millis(),
         session_id=session.id,
         purpose=purpose,
         model=model.ref,
-        cost=catalog.cost_of(model.cost, tokens),
-        tokens=tokens,
+        cost=catalog.cost_of(model.cost, used),
+        tokens=usage.tokens_of(used),
     )
 
 

@@ -1,12 +1,14 @@
 """Who answers: the agent and the model that a Session's next request goes to.
 
 What was chosen is used or refused, never replaced: another agent would answer with other
-permissions than were asked for, another model at another price.
+permissions than were asked for, another model at another price. The exception is a chain of models
+that the agent names itself (runtime.turn.model_chain).
 """
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from perdure.core.models import model_chain
 from perdure.location.location import Location
 from perdure.location.models.catalog import Catalog, ResolvedModel
 from perdure.schema.ids import SessionID
@@ -19,6 +21,17 @@ from perdure.schema.value import Confidential, Value
 class ChosenModel(Confidential, kw_only=True):
     agent: AgentInfo
     model: ResolvedModel
+    chain: tuple[ModelRef, ...]
+    """The models that may answer, the chosen one first; core.models.model_chain."""
+
+    @property
+    def wanted(self) -> ModelRef:
+        """The model that was chosen, also while another one stands in."""
+        return self.chain[0]
+
+    @property
+    def has_others(self) -> bool:
+        return len(self.chain) > 1
 
     @property
     def agent_id(self) -> str:
@@ -41,7 +54,11 @@ def choose(session: SessionInfo, location: Location) -> ChosenModel | NoModelCho
     model = location.catalog.resolve(wanted_model, options.request)
     if not isinstance(model, ResolvedModel):
         return NoModelChosen(agent_id=agent.id, reason=model.message)
-    return ChosenModel(agent=agent, model=model)
+    chain = model_chain.chain_of(model.ref, options.models)
+    if session.substitute and any(map(session.substitute.model.same_selection, chain)):
+        substitute = location.catalog.resolve(session.substitute.model, options.request)
+        model = substitute if isinstance(substitute, ResolvedModel) else model
+    return ChosenModel(agent=agent, model=model, chain=chain)
 
 
 def correlation(session_id: SessionID) -> dict[str, str]:

@@ -6,7 +6,6 @@ result. Facts that nothing waits for share a commit. However the turn ends, its 
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -14,8 +13,8 @@ from typing import Final
 
 from perdure.core import limits
 from perdure.core.session import turn_recorder
-from perdure.core.session.recovery import CUT_OFF, INTERRUPTED
-from perdure.core.session.turn_recorder import Fragment, Output, TurnRecorder
+from perdure.core.session.recovery import INTERRUPTED
+from perdure.core.session.turn_recorder import Fragment, TurnRecorder
 from perdure.llm.error import LLMError
 from perdure.llm.event import LLMEvent, Usage
 from perdure.llm.model_call import ModelCall
@@ -26,8 +25,9 @@ from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.tasks import Background, shielded
 from perdure.runtime.turn import tool_execution
 from perdure.runtime.turn.request_marks import RequestMarks
+from perdure.runtime.turn.retries import DroppedAnswers
 from perdure.runtime.turn.services import RunServices
-from perdure.runtime.turn.step_log import StepLog
+from perdure.runtime.turn.step_settlement import StepSettlement
 from perdure.runtime.turn.tool_execution import Succeeded, ToolExecutor, ToolRun
 from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.runtime.turn.turn_end import (
@@ -48,7 +48,6 @@ from perdure.schema.session.event import (
 )
 from perdure.schema.session.session import SessionInfo
 from perdure.store.processes.lease_table import LeaseHeldError
-from perdure.store.tables import pending_table
 from perdure.tools.api.registry import ToolError
 from perdure.tools.api.tool import Progress
 
@@ -60,7 +59,7 @@ class _DeclinedError(Exception):
     """Ends the whole turn from inside one of its tool calls."""
 
 
-class ProviderTurn:
+class ProviderTurn(StepSettlement):
     def __init__(
         self,
         services: RunServices,
@@ -73,35 +72,44 @@ class ProviderTurn:
         cost: Callable[[Usage], float],
         journal: StepJournal | UnjournaledStep,
     ) -> None:
-        self._store = services.store
+        super().__init__(
+            services,
+            marks,
+            session,
+            step=step,
+            recorder=recorder,
+            cost=cost,
+            journal=journal,
+            runs_tools=tools is not None,
+        )
         self._hub = services.hub
-        self._clock = services.clock
         self._closing = services.closing
         self._marks = marks
-        self._log = StepLog(services.store, marks, session)
-        self._session = session
-        self._step = step
-        self._recorder = recorder
-        self._journal = journal
-        self._cost = cost
         self._executor = (
             None if tools is None else ToolExecutor(tools, self._record, self._progress_of)
         )
         self._background = Background()
-        self._taken: deque[Output] = deque()
         self._timer: asyncio.Task[None] | None = None
         self._calls = 0
         self._accepted: set[ToolCallID] = set()
         """Calls that run as soon as they are durable."""
         self._streamed = False
-        self._step_settled = False
-        self._declined = False
 
-    async def run(self, call: ModelCall, request: LLMRequest) -> TurnEnd:
+    async def run(
+        self,
+        call: ModelCall,
+        request: LLMRequest,
+        *,
+        may_pause: bool = False,
+        dropped: DroppedAnswers | None = None,
+    ) -> TurnEnd:
         """Send the request and see it through to the end of its step.
 
+        `may_pause`: a provider that pauses in the middle of its answer is asked to go on.
+        `dropped`: what becomes of an answer that breaks off.
         Raises CancelledError when interrupted, after the step has been settled.
         """
+        self._may_pause, self._dropped = may_pause, dropped
         await self._marks.mark_dispatched(self._session.id, self._step)
         session_id, recorder = self._session.id, self._recorder
         with self._hub.answers.streaming(session_id, recorder.message_id, recorder.streamed):
@@ -141,25 +149,45 @@ class ProviderTurn:
     async def _stream(
         self, group: asyncio.TaskGroup, call: ModelCall, request: LLMRequest
     ) -> LLMError | None:
-        stream = call(request)
-        try:
-            # Read past the finish event to the end: the connection is then reused.
-            async for batch in stream:
-                await self._take(group, batch)
-        except LLMError as error:
-            return error
-        except MemoryError:
-            if self._log.failed:
-                raise
-            return LLMError("unknown", TURN_OUT_OF_MEMORY)
-        finally:
-            if self._timer is not None:
-                self._timer.cancel()
-            await close_stream(stream)
-        if not self._recorder.over:
-            return LLMError("transport", "The answer ended before it was complete")
-        self._streamed = self._recorder.finish is not None
-        return None
+        asked = call, request
+        while True:
+            stream, raised = call(request), None
+            try:
+                # Read past the finish event to the end: the connection is then reused.
+                async for batch in stream:
+                    await self._take(group, batch)
+            except LLMError as error:
+                raised = error
+            except MemoryError:
+                if self._log.failed:
+                    raise
+                return LLMError("unknown", TURN_OUT_OF_MEMORY)
+            finally:
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
+                await close_stream(stream)
+            if raised is None and not self._recorder.over:
+                raised = LLMError("transport", "The answer ended before it was complete")
+            again = await self._go_on(group, *asked, self._failure(raised))
+            if again is None:
+                self._streamed = raised is None and self._recorder.finish is not None
+                return raised
+            call, request = again
+
+    async def _go_on(
+        self,
+        group: asyncio.TaskGroup,
+        call: ModelCall,
+        request: LLMRequest,
+        failure: LLMError | None,
+    ) -> tuple[ModelCall, LLMRequest] | None:
+        """How an answer that broke off goes on as part of this step, if it does."""
+        if failure is None or self._dropped is None or not self._recorder.started:
+            return None
+        self._add_taken()
+        await self._flush(group)
+        return await self._dropped.go_on(self._recorder, call, request, failure)
 
     async def _take(self, group: asyncio.TaskGroup, batch: Sequence[LLMEvent]) -> None:
         now = self._clock.now_millis()
@@ -273,112 +301,6 @@ class ProviderTurn:
             await self._store.append(
                 call.session_id, [event], location=self._location, running=True
             )
-
-    # ---- the end of the step --------------------------------------------------------------------
-
-    async def _end(self, failure: LLMError | None) -> TurnEnd:
-        if self._declined:
-            return TurnEnd(step=self._step, declined=True)
-        overflow = self._overflow(failure)
-        if overflow is not None:
-            self._add_taken()
-            await self._log.commit()
-            return TurnEnd(step=self._step, overflow=overflow)
-        failed = self._failed_at_once(failure)
-        if failed is not None:
-            return TurnEnd(step=self._step, failed=failed)
-        await self._conclude(failure)
-        done = failure is None and self._recorder.provider_error is None
-        return TurnEnd(step=self._step, continues=done and self._continues, answered=done)
-
-    def _overflow(self, failure: LLMError | None) -> str | None:
-        """The provider's message that the request was too large, before any answer began."""
-        error = self._recorder.provider_error if failure is None else failure
-        if error is None or not error.overflow or self._recorder.started:
-            return None
-        return error.message
-
-    def _failed_at_once(self, failure: LLMError | None) -> LLMError | None:
-        """A failure that may pass, before any answer began."""
-        error = self._recorder.provider_error
-        if failure is None and error is not None:
-            failure = LLMError(error.reason, error.message)
-        if failure is None or self._recorder.started or self._step_settled:
-            return None
-        return failure if failure.retryable else None
-
-    async def _conclude(self, failure: LLMError | None) -> None:
-        error = self._recorder.provider_error
-        if failure is not None:
-            await self._settle_step(INTERRUPTED, failure.message)
-        elif error is not None:
-            await self._settle_step(INTERRUPTED, error.message)
-        elif not self._step_settled:
-            self._add_taken()
-            self._step_settled = True
-            self._log.add(*self._step_ended(self._clock.now_millis()))
-            await self._log.commit(continues=self._continues)
-
-    async def _settle_step(self, unsettled: str, reason: str) -> None:
-        """Fail open calls and the step; end the step instead if its answer was complete."""
-        # After a failed write only the log knows what is open: see runtime.turn.ownership.
-        if self._step_settled or self._log.failed:
-            return
-        now = self._clock.now_millis()
-        self._add_taken()
-        self._log.add(*self._recorder.flush(now=now))
-        self._log.add(*self._recorder.fail_unsettled(unsettled, now=now))
-        self._step_settled = True
-        if self._recorder.finish is not None:
-            self._log.add(*self._step_ended(now))
-        else:
-            self._log.add(*self._recorder.step_failed(reason, now=now))
-        await self._log.commit()
-
-    async def _suspend(self) -> None:
-        """Record what is known, so that the next process goes on from there."""
-        # If nothing came back, what becomes of the request is decided when it is taken up.
-        if self._step_settled or self._log.failed or not self._recorder.started:
-            return
-        session_id, message_id = self._session.id, self._recorder.message_id
-        waiting = await self._store.database.read(
-            lambda tx: pending_table.list_waiting_calls(tx, session_id, message_id)
-        )
-        now = self._clock.now_millis()
-        self._add_taken()
-        self._log.add(*self._recorder.flush(now=now))
-        self._log.add(*self._recorder.fail_cut(now=now, leave=waiting))
-        # Calls that wait go on in the next process, which asks under the same ids.
-        if not waiting:
-            self._step_settled = True
-            if self._recorder.finish is None and self._recorder.local_calls:
-                self._recorder.finish_with_calls()
-            done = self._recorder.finish is not None
-            self._log.add(
-                *(self._step_ended(now) if done else self._recorder.step_failed(CUT_OFF, now=now))
-            )
-        await self._log.commit(continues=self._continues and not waiting, suspends=True)
-
-    def _step_ended(self, now: int) -> list[SessionEvent]:
-        finish = self._recorder.finish
-        assert finish is not None
-        cost = 0.0 if finish.usage is None else self._cost(finish.usage)
-        return [
-            *self._recorder.fail_hosted(now=now),
-            *self._recorder.step_ended(now=now, cost=cost, after=self._journal.snapshot),
-        ]
-
-    def _add_taken(self) -> None:
-        """Facts of a batch that was not recorded to its end."""
-        self._log.add(*(item for item in self._taken if not isinstance(item, Fragment)))
-        self._taken.clear()
-
-    @property
-    def _continues(self) -> bool:
-        """Whether the model waits for results of ours, if its answer is complete."""
-        if self._recorder.provider_error is not None:
-            return False
-        return self._recorder.local_calls > 0 and self._executor is not None
 
     @property
     def _location(self) -> LocationRef:

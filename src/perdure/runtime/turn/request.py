@@ -52,8 +52,14 @@ def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnToo
 
 
 def build(
-    boundary: Boundary, chosen: ChosenModel, history: History, tools: TurnTools | None
+    boundary: Boundary,
+    chosen: ChosenModel,
+    history: History,
+    tools: TurnTools | None,
+    *,
+    goes_on: bool = False,
 ) -> LLMRequest:
+    """`goes_on`: the provider paused in the newest answer."""
     session_id = boundary.session.id
     system = ("" if chosen.agent.system is UNSET else chosen.agent.system, boundary.epoch.baseline)
     request = LLMRequest(
@@ -65,6 +71,7 @@ def build(
         generation=chosen.model.generation,
         options={"openai": {"promptCacheKey": _cache_key(session_id)}},
         headers=model_choice.correlation(session_id),
+        goes_on=goes_on and bool(history.runs) and history.runs[-1].is_answer,
     )
     return _final(request) if tools is None else request
 

@@ -8,6 +8,7 @@ from perdure.ports import Chance, Clock, IdSource
 from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.ops.metrics import Metrics
+from perdure.runtime.ops.provider_slots import ProviderSlots
 from perdure.schema.ids import SessionID
 from perdure.schema.value import Value
 from perdure.store.log.event_store import EventStore
@@ -24,6 +25,7 @@ class RunServices(Value, kw_only=True):
     ids: IdSource
     chance: Chance
     measures: Metrics
+    slots: ProviderSlots
     end_orphans: Callable[[str], Awaitable[tuple[Orphan, ...]]]
     """End the children of a dead process; returns those that still run."""
     wake: Callable[[SessionID], None]

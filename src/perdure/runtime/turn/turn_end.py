@@ -18,7 +18,9 @@ class TurnEnd(Value, kw_only=True):
     step: int
     """Which turn since input was last promoted this was."""
     continues: bool = False
-    """Whether the model waits for the results of its tool calls."""
+    """Whether the model waits for the results of its tool calls, or to go on."""
+    paused: bool = False
+    """Whether the provider paused in the middle of its answer, and goes on when asked again."""
     answered: bool = False
     """Whether the answer is complete."""
     declined: bool = False
@@ -26,6 +28,8 @@ class TurnEnd(Value, kw_only=True):
     overflow: str | None = None
     """The provider's message that the request is too large. Nothing was recorded."""
     failed: LLMError | None = None
-    """A failure that may pass, before anything was recorded."""
+    """A failure that may pass or be mended, before anything was recorded."""
     retry: Retry | None = None
     """When the request is sent again."""
+    handed_over: bool = False
+    """Whether another model is asked at once. That is recorded."""

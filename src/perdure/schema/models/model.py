@@ -44,6 +44,22 @@ class ModelRef(Record):
         return DEFAULT_VARIANT if self.variant is UNSET else self.variant
 
 
+class StepRoute(Record):
+    """The way of a request to its model, beside the provider and the model that were chosen."""
+
+    origin: str | UnsetType = UNSET
+    """Scheme, host and port of the provider's address."""
+    model: str | UnsetType = UNSET
+    """The model's name on the provider's wire."""
+    plain: bool | UnsetType = UNSET
+    """Whether the answers before were sent without their native parts, and are from then on."""
+
+    def same_way(self, other: "StepRoute") -> bool:
+        """Whether both lead to the same model; what is not known of one does not differ."""
+        known = ((self.origin, other.origin), (self.model, other.model))
+        return all(UNSET in pair or pair[0] == pair[1] for pair in known)
+
+
 class TokenCache(Record):
     read: int
     write: int

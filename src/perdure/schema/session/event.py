@@ -11,15 +11,16 @@ from msgspec import UNSET, UnsetType
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
-from perdure.schema.models.model import ModelRef, TokenUsage
+from perdure.schema.models.model import ModelRef, StepRoute, TokenUsage
 from perdure.schema.session.prompt import Delivery, Prompt
-from perdure.schema.session.session import RevertState, SessionTime
+from perdure.schema.session.session import ModelSubstitute, RevertState, SessionTime
 from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import (
     AttachedContent,
     CallProvider,
     ErrorInfo,
     ProviderMetadata,
+    RetryError,
     ToolContent,
 )
 from perdure.schema.session.usage import SessionBudget, SidePurpose
@@ -70,6 +71,13 @@ class AgentSwitched(Fact):
 class ModelSwitched(Fact):
     message_id: MessageID
     model: ModelRef
+
+
+class ModelSubstituted(Fact):
+    """Another model of the agent's chain answers from now on, or the chosen one again."""
+
+    substitute: ModelSubstitute | UnsetType = UNSET
+    """Not set: the chosen model is back."""
 
 
 class Moved(Fact):
@@ -182,6 +190,7 @@ class StepStarted(StepFact):
     agent: str
     model: ModelRef
     snapshot: str | UnsetType = UNSET
+    route: StepRoute | UnsetType = UNSET
 
 
 class StepEnded(StepFact):
@@ -272,22 +281,14 @@ class TodosUpdated(ToolFact):
     todos: Todos
 
 
-class RetryError(Record):
-    message: str
-    is_retryable: bool
-    status_code: int | UnsetType = UNSET
-    response_headers: dict[str, str] | UnsetType = UNSET
-    response_body: str | UnsetType = UNSET
-    metadata: dict[str, str] | UnsetType = UNSET
-
-
 class Retried(Fact):
-    """A request failed before any of its answer came, and will be retried."""
+    """A request failed before any of its answer came, or broke off in it, and will be retried."""
 
     attempt: int
     """The failed attempt, counted from 1."""
     error: RetryError
-    """Its `metadata` contains the kind of failure as `reason`."""
+    """Its `metadata` contains the kind of failure as `reason`, and `answer: continued` if the
+    answer of the open step goes on."""
     next: int | UnsetType = UNSET
     """Time of the retry, in milliseconds since the epoch."""
 
@@ -366,6 +367,7 @@ SessionEvent = (
     SessionCreated
     | AgentSwitched
     | ModelSwitched
+    | ModelSubstituted
     | Moved
     | Renamed
     | Archived

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
-from perdure.schema.models.model import ModelRef, TokenUsage
+from perdure.schema.models.model import ModelRef, StepRoute, TokenUsage
 from perdure.schema.session.prompt import AgentMention, FileAttachment
 from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import (
@@ -103,6 +103,7 @@ class AssistantMessage(Record, tag_field="type", tag="assistant"):
     cost: float | UnsetType = UNSET
     tokens: TokenUsage | UnsetType = UNSET
     error: ErrorInfo | UnsetType = UNSET
+    route: StepRoute | UnsetType = UNSET
 
 
 class SystemMessage(Record, tag_field="type", tag="system"):

@@ -44,6 +44,16 @@ class RevertState(Record):
     """An extension: files changed by the Session that the revert leaves alone."""
 
 
+class ModelSubstitute(Record):
+    """The model that answers while the chosen one cannot."""
+
+    model: ModelRef
+    message: str
+    """Why the chosen model cannot answer."""
+    until: int
+    """When it is tried again, in milliseconds since the epoch."""
+
+
 class SessionInfo(Record):
     id: SessionID
     project_id: ProjectID
@@ -58,6 +68,8 @@ class SessionInfo(Record):
     subpath: str | UnsetType = UNSET
     revert: RevertState | UnsetType = UNSET
     budget: SessionBudget | UnsetType = UNSET
+    substitute: ModelSubstitute | UnsetType = UNSET
+    """An extension: the model of the agent's chain that stands in at the moment."""
 
 
 class SessionActivity(Record):

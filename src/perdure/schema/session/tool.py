@@ -55,6 +55,17 @@ class ErrorInfo(Record):
     message: str
 
 
+class RetryError(Record):
+    """Why a request failed that is sent again."""
+
+    message: str
+    is_retryable: bool
+    status_code: int | UnsetType = UNSET
+    response_headers: dict[str, str] | UnsetType = UNSET
+    response_body: str | UnsetType = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET
+
+
 def error_info(message: str) -> ErrorInfo:
     return ErrorInfo(type="unknown", message=message)
 

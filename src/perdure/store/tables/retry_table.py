@@ -11,8 +11,9 @@ from perdure.schema.ids import SessionID
 
 async def put(tx: Transaction, session_id: SessionID, retry: Retry) -> None:
     await tx.execute(
-        "INSERT OR REPLACE INTO session_retry (session_id, failed, due, delay, step, message)"
-        " VALUES (:id, :failed, :due, :delay, :step, :message)",
+        "INSERT OR REPLACE INTO session_retry"
+        " (session_id, failed, due, delay, step, message, waited)"
+        " VALUES (:id, :failed, :due, :delay, :step, :message, :waited)",
         {
             "id": session_id,
             "failed": retry.failed,
@@ -20,23 +21,28 @@ async def put(tx: Transaction, session_id: SessionID, retry: Retry) -> None:
             "delay": retry.delay,
             "step": retry.step,
             "message": retry.message,
+            "waited": retry.waited,
         },
     )
 
 
 async def get(tx: Transaction, session_id: SessionID) -> Retry | None:
     rows = await tx.fetch(
-        "SELECT failed, due, delay, step, message FROM session_retry WHERE session_id = :id",
+        "SELECT failed, due, delay, step, message, waited FROM session_retry"
+        " WHERE session_id = :id",
         {"id": session_id},
     )
     if not rows:
         return None
-    failed, due, delay, step, message = rows[0]
+    failed, due, delay, step, message, waited = rows[0]
     assert isinstance(failed, int)
     assert isinstance(due, int)
     assert isinstance(delay, int)
     assert isinstance(step, int)
-    return Retry(failed=failed, due=due, delay=delay, step=step, message=str(message))
+    assert isinstance(waited, int)
+    return Retry(
+        failed=failed, due=due, delay=delay, step=step, message=str(message), waited=waited
+    )
 
 
 async def clear(tx: Transaction, session_id: SessionID) -> None:

@@ -13,7 +13,7 @@ from perdure.host.files.confined import OpenDirectory
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.ports import Filesystem
 from tests.requirements import requirement
-from tests.support.skipping import cannot_run
+from tests.skipping import cannot_run
 
 Operation = Callable[[Filesystem, str], Awaitable[object]]
 

@@ -340,11 +340,10 @@ def test_this_machine_and_listed_hosts_are_reached_without_proxy() -> None:
     rules = http_proxy.from_environment(
         {"https_proxy": "proxy.test:3128", "no_proxy": " .internal.test, 10.0.0.1"}
     )
-    assert rules.proxy_for("https", "models.test") == http_proxy.Proxy("proxy.test", 3128)
+    assert rules.proxy_for("https", "models.test", 443) == http_proxy.Proxy("proxy.test", 3128)
     for host in ("localhost", "127.0.0.1", "::1", "internal.test", "a.internal.test", "10.0.0.1"):
-        assert rules.proxy_for("https", host) is None
-    assert rules.proxy_for("http", "models.test") is None
-    assert http_proxy.from_environment({"HTTP_PROXY": "socks5://x"}).by_scheme == {}
+        assert rules.proxy_for("https", host, 443) is None
+    assert rules.proxy_for("http", "models.test", 80) is None
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,9 @@ def test_a_described_login_is_offered_under_its_name(folders: LocationFolders) -
     [
         ({**METHOD, "token_url": "http://login.example.org/token"}, "token_url"),
         ({**METHOD, "client_id": 3}, "client_id"),
-        ({"client_id": "perdure"}, "authorize_url"),
+        ({"client_id": "perdure"}, "token_url"),
+        ({**METHOD, "device_url": "https://login.example.org/device"}, "device_url"),
+        ({"client_id": "p", "token_url": "https://login.example.org/token"}, "authorize_url"),
         ({**METHOD, "scopes": "models"}, "scopes"),
         ({**METHOD, "prompts": [{"type": "song", "key": "a", "message": "b"}]}, "prompts"),
         ({**METHOD, "parameters": {"state": "mine"}}, "state"),

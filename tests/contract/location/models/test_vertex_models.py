@@ -236,7 +236,22 @@ async def test_a_server_that_only_looks_like_vertex_gets_no_token(
         (login(token_uri="https://oauth2.googleapis.com@evil.example/token"), "token server"),
         (login(token_uri="file:///127.0.0.1"), "token server"),
         (login(type="service_account", private_key="canary"), "not complete"),
-        (login(type="external_account"), "not supported here"),
+        (login(type="external_account"), "not complete"),
+        (login(type="impersonated_service_account"), "not complete"),
+        (login(type="external_account", token_url="https://evil.example/v1"), "token server"),
+        (
+            login(type="external_account", token_url="https://sts.googleapis.com.e/"),
+            "token server",
+        ),
+        (login(type="gdch_service_account"), "not supported here"),
+        (
+            login(
+                type="impersonated_service_account",
+                service_account_impersonation_url="https://iamcredentials.googleapis.com/v1/x",
+                source_credentials=login(token_uri="https://evil.example/token"),
+            ),
+            "token server",
+        ),
     ],
 )
 def test_a_login_that_cannot_be_used_says_why_and_never_what_it_holds(

@@ -21,7 +21,7 @@ from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.prompt import Prompt
 from perdure.schema.session.receipt import AdmittedPrompt
-from perdure.schema.session.session import RevertState
+from perdure.schema.session.session import ModelSubstitute, RevertState
 from perdure.schema.session.tool import CallProvider
 from perdure.schema.session.usage import SessionBudget
 from perdure.store.log import projector
@@ -142,6 +142,12 @@ def changed(facts: Facts) -> list[SessionEvent]:
         facts.stamped(events.PromptCancelled, message_id="msg_2"),
         facts.stamped(events.PromptRevised, message_id="msg_1", prompt=said, delivery="steer"),
         facts.stamped(events.InboxReordered, message_ids=("msg_3", "msg_1", "msg_2")),
+        facts.stamped(
+            events.ModelSubstituted,
+            substitute=ModelSubstitute(
+                model=ModelRef(id="s", provider_id="q"), message="busy", until=9
+            ),
+        ),
         facts.stamped(events.Renamed, title="Called like this"),
         facts.stamped(events.Archived),
         facts.stamped(events.Unarchived),

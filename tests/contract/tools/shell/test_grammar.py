@@ -17,7 +17,7 @@ import pytest
 from perdure.core.shell.command import CommandDirectory, Review, review
 from perdure.tools.shell.grammar import parse
 from tests.figures import Figure
-from tests.support.skipping import cannot_run
+from tests.skipping import cannot_run
 
 SEED: Final = int(os.environ.get("PERDURE_SEED", "0"))
 TEXTS: Final = int(os.environ.get("PERDURE_TEXTS", "6000"))

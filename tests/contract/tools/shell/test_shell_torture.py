@@ -23,7 +23,7 @@ from perdure.host.process import table
 from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.figures import Figure
 from tests.requirements import requirement
-from tests.support.skipping import cannot_run
+from tests.skipping import cannot_run
 
 TIMEOUT_SECONDS: Final = 2.0
 SLACK_SECONDS: Final = 2.0

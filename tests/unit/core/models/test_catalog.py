@@ -11,9 +11,10 @@ from perdure.core.models.transport import Api, BuiltIn, HttpProtocol, Unreachabl
 from perdure.core.settings import document, settings
 from perdure.core.settings.document import Trust
 from perdure.core.settings.settings import Settings
+from perdure.llm.event import Usage
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.schema.models.model import CacheCost, CostTier, ModelCost, TokenCache, TokenUsage
+from perdure.schema.models.model import CacheCost, CostTier, ModelCost
 from tests.requirements import requirement
 
 COMPATIBLE = "@ai-sdk/openai-compatible"
@@ -161,21 +162,51 @@ LARGE = ModelCost(
 
 
 @pytest.mark.parametrize(
-    ("usage", "dollars"),
+    ("used", "dollars"),
     [
-        (TokenUsage(0, 0, 0, TokenCache(0, 0)), 0),
-        (TokenUsage(500, 10, 0, TokenCache(0, 0)), 500 + 100),
-        (TokenUsage(500, 10, 5, TokenCache(100, 50)), 500 + 150 + 10 + 100),
-        (TokenUsage(1000, 0, 0, TokenCache(0, 0)), 1000),
-        (TokenUsage(900, 1, 0, TokenCache(100, 1)), 1800 + 20 + 20 + 4),
+        (Usage(), 0),
+        (Usage(input=500, output=10), 500 + 100),
+        (
+            Usage(input=500, output=10, reasoning=5, cache_read=100, cache_write=50),
+            500 + 150 + 10 + 100,
+        ),
+        (Usage(input=1000), 1000),
+        (Usage(input=900, output=1, cache_read=100, cache_write=1), 1800 + 20 + 20 + 4),
+        # An hour in the cache costs twice the input, or what every write costs if that is more.
+        (Usage(cache_write=50, cache_write_hour=50), 50 * 2),
+        (Usage(input=1000, cache_write=10, cache_write_hour=4), 2000 + 40),
     ],
 )
-def test_a_call_costs_what_its_tier_says(usage: TokenUsage, dollars: float) -> None:
-    assert catalog.cost_of((LARGE, BASE), usage) == pytest.approx(dollars / 1_000_000)
+def test_a_call_costs_what_its_tier_says(used: Usage, dollars: float) -> None:
+    assert catalog.cost_of((LARGE, BASE), used) == pytest.approx(dollars / 1_000_000)
+
+
+def test_an_hour_in_the_cache_costs_twice_the_input() -> None:
+    claude = ModelCost(input=3, output=15, cache=CacheCost(read=0.3, write=3.75))
+    used = Usage(cache_write=1_000_000, cache_write_hour=400_000)
+    assert catalog.cost_of((claude,), used) == pytest.approx(0.6 * 3.75 + 0.4 * 6)
 
 
 def test_a_model_without_prices_costs_nothing() -> None:
-    assert catalog.cost_of((), TokenUsage(5, 5, 5, TokenCache(5, 5))) == 0
+    used = Usage(input=5, output=5, reasoning=5, cache_read=5, cache_write=5)
+    assert catalog.cost_of((), used) == 0
+
+
+@pytest.mark.parametrize(
+    ("cost", "cache"),
+    [
+        ({"input": 3, "output": 15}, CacheCost(read=3, write=3)),
+        ({"input": 3, "output": 15, "cache": {"read": 0.3}}, CacheCost(read=0.3, write=3)),
+        ({"input": 3, "output": 15, "cache": {"read": 0, "write": 0}}, CacheCost(0, 0)),
+        ({"output": 15}, CacheCost(read=0, write=0)),
+    ],
+)
+def test_a_cache_without_a_price_costs_what_the_input_does(
+    cost: JsonObject, cache: CacheCost
+) -> None:
+    entry = {"fake": {"models": {"m": {"cost": cost}}}}
+    (priced,) = catalog.build(configured({"providers": entry}))["fake"].models["m"].cost
+    assert priced.cache == cache
 
 
 def lookup(

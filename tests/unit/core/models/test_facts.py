@@ -11,10 +11,10 @@ from perdure.core.models.known_providers import KnownProviders
 from perdure.core.models.transport import PACKAGES, HttpProtocol, Unreachable
 from perdure.core.settings.document import read
 from perdure.core.settings.settings import merge
+from perdure.llm.event import Usage
 from perdure.location.models import facts_cache
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.schema.models.model import TokenCache, TokenUsage
 
 DAY: Final = 86_400_000
 
@@ -93,7 +93,7 @@ def test_a_date_may_lack_its_day(date: str, days: int) -> None:
 def test_a_large_context_costs_what_its_tier_says(
     cost: JsonObject, tokens: int, dollars: float
 ) -> None:
-    usage = TokenUsage(tokens, 0, 0, TokenCache(0, 0))
+    usage = Usage(input=tokens)
     assert catalog.cost_of(model({"cost": cost}).cost, usage) == pytest.approx(dollars)
 
 

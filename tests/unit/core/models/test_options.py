@@ -95,6 +95,29 @@ def test_what_lies_over_wins_field_by_field_in_each_domain() -> None:
     )
 
 
+def test_null_removes_what_is_below_and_what_the_program_adds() -> None:
+    lower = model_options.read_overrides(
+        {}, {"max_tokens": 7, "topP": 0.5, "thinking": {"type": "enabled"}, "extra_body": 1}
+    )
+    upper = model_options.read_overrides(
+        {}, {"maxOutputTokens": None, "thinking": None, "extraBody": None, "stream_options": None}
+    )
+    merged = upper.merge_over(lower)
+    assert merged.generation == GenerationControls(top_p=0.5)
+    assert (merged.options, merged.body) == ({}, {})
+    assert {"maxTokens", "thinking", "extraBody", "streamOptions"} <= merged.removed
+
+
+def test_what_is_set_above_is_sent_although_it_was_removed_below() -> None:
+    lower = model_options.read_overrides(
+        {}, {"max_tokens": None, "stream_options": None, "x": None}
+    )
+    upper = model_options.read_overrides({}, {"maxTokens": 7, "streamOptions": {}})
+    merged = upper.merge_over(lower)
+    assert merged.removed == {"x"}
+    assert merged.generation == GenerationControls(max_tokens=7)
+
+
 def head(protocol: WireProtocol, dialect: Dialect, options: JsonObject) -> JsonObject:
     request = LLMRequest(
         model=ModelRef(id="m", provider_id="p"),

@@ -1,248 +1,36 @@
 """Error bodies as providers, proxies and gateways really send them, and what kind each is."""
 
-from typing import Final
+from pathlib import Path
+from typing import Final, Literal
 
+import msgspec
 import pytest
 
-from perdure.llm.error import RETRYABLE, LLMError, Reason
-from perdure.llm.http import errors
-from perdure.llm.http.errors import ErrorDetail
+from perdure.core.session import retry
+from perdure.llm.error import RENEWED, RETRYABLE, LLMError, Reason
+from perdure.llm.http import error_body, errors, reset_time
+from perdure.llm.http.error_body import ErrorDetail
 
 NOW: Final = 1_700_000_000_000
 Case = tuple[int, bytes, Reason]
+FollowUp = Literal["compaction", "retry", "wait", "login", "fail"]
 
-OPENAI: Final[tuple[Case, ...]] = (
-    (
-        400,
-        (
-            b'{"error":{"message":"This model\'s maximum context length is 128000 tokens. '
-            b'However, your messages resulted in 130021 tokens.",'
-            b'"type":"invalid_request_error","param":"messages",'
-            b'"code":"context_length_exceeded"}}'
-        ),
-        "overflow",
-    ),
-    (
-        429,
-        (
-            b'{"error":{"message":"Rate limit reached for gpt-5 in organization org-1 on '
-            b"tokens per min (TPM): Limit 30000, Used 29000, Requested 5000. Please try "
-            b'again in 8.5s.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}'
-        ),
-        "rate-limit",
-    ),
-    (
-        429,
-        (
-            b'{"error":{"message":"You exceeded your current quota, please check your '
-            b'plan and billing details.","type":"insufficient_quota","param":null,'
-            b'"code":"insufficient_quota"}}'
-        ),
-        "quota-exceeded",
-    ),
-    (
-        401,
-        (
-            b'{"error":{"message":"Incorrect API key provided: sk-x.",'
-            b'"type":"invalid_request_error","param":null,"code":"invalid_api_key"}}'
-        ),
-        "authentication",
-    ),
-    (
-        404,
-        (
-            b'{"error":{"message":"The model `gpt-9` does not exist",'
-            b'"type":"invalid_request_error","param":null,"code":"model_not_found"}}'
-        ),
-        "invalid-request",
-    ),
-    (
-        400,
-        (
-            b'{"error":{"message":"Your request was rejected as a result of our safety '
-            b'system.","type":"image_generation_user_error","code":"moderation_blocked"}}'
-        ),
-        "content-policy",
-    ),
-    (
-        503,
-        (
-            b'{"error":{"message":"The engine is currently overloaded, please try again '
-            b'later","type":"server_error","param":null,"code":null}}'
-        ),
-        "overload",
-    ),
-    (
-        500,
-        (
-            b'{"error":{"message":"The server had an error while processing your '
-            b'request.","type":"server_error","param":null,"code":null}}'
-        ),
-        "provider-internal",
-    ),
-    (
-        400,
-        (
-            b'{"error":{"message":"The response was filtered due to the prompt triggering '
-            b'the content management policy.","type":null,"param":"prompt",'
-            b'"code":"content_filter","status":400}}'
-        ),
-        "content-policy",
-    ),
-    (
-        400,
-        (
-            b'{"error":{"message":"Invalid schema for function read",'
-            b'"type":"invalid_request_error","param":"tools[0]",'
-            b'"code":"invalid_function_parameters"}}'
-        ),
-        "invalid-request",
-    ),
-)
 
-ANTHROPIC: Final[tuple[Case, ...]] = (
-    (
-        400,
-        (
-            b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt '
-            b'is too long: 210000 tokens > 200000 maximum"},"request_id":"req_1"}'
-        ),
-        "overflow",
-    ),
-    (
-        413,
-        (
-            b'{"type":"error","error":{"type":"request_too_large","message":"Request '
-            b'exceeds the maximum size"}}'
-        ),
-        "overflow",
-    ),
-    (
-        429,
-        (
-            b'{"type":"error","error":{"type":"rate_limit_error","message":"This request '
-            b"would exceed your organization's rate limit of 40,000 input tokens per "
-            b'minute."}}'
-        ),
-        "rate-limit",
-    ),
-    (
-        529,
-        b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
-        "overload",
-    ),
-    (
-        500,
-        b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
-        "overload",
-    ),
-    (
-        400,
-        (
-            b'{"type":"error","error":{"type":"invalid_request_error","message":"Your '
-            b"credit balance is too low to access the API. Please go to Plans & "
-            b'Billing."}}'
-        ),
-        "quota-exceeded",
-    ),
-    (
-        401,
-        b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}',
-        "authentication",
-    ),
-    (
-        403,
-        b'{"type":"error","error":{"type":"permission_error","message":"Not allowed"}}',
-        "authentication",
-    ),
-    (
-        400,
-        (
-            b'{"type":"error","error":{"type":"invalid_request_error","message":"Output '
-            b'blocked by content filtering policy"}}'
-        ),
-        "content-policy",
-    ),
-    (
-        400,
-        (
-            b'{"type":"error","error":{"type":"invalid_request_error",'
-            b'"message":"messages.3: `tool_use` ids were found without `tool_result` '
-            b'blocks"}}'
-        ),
-        "invalid-request",
-    ),
-    (
-        500,
-        b'{"type":"error","error":{"type":"api_error","message":"Internal server error"}}',
-        "provider-internal",
-    ),
-)
+class Refusal(msgspec.Struct, forbid_unknown_fields=True):
+    """An error body of `error_bodies.jsonl`: who sends it, what it is, and what follows."""
 
-GEMINI: Final[tuple[Case, ...]] = (
-    (
-        400,
-        (
-            b'[{"error":{"code":400,"message":"The input token count (1048600) exceeds '
-            b'the maximum number of tokens allowed (1048576).",'
-            b'"status":"INVALID_ARGUMENT"}}]'
-        ),
-        "overflow",
-    ),
-    (
-        400,
-        (
-            b'{"error":{"code":400,"message":"API key not valid. Please pass a valid API '
-            b'key.","status":"INVALID_ARGUMENT"}}'
-        ),
-        "authentication",
-    ),
-    (
-        429,
-        (
-            b'{"error":{"code":429,"message":"You exceeded your current quota, please '
-            b'check your plan and billing details.","status":"RESOURCE_EXHAUSTED",'
-            b'"details":[{"@type":"RetryInfo","retryDelay":"27s"}]}}'
-        ),
-        "rate-limit",
-    ),
-    (
-        429,
-        (
-            b'{"error":{"code":429,"message":"You exceeded your current quota.",'
-            b'"status":"RESOURCE_EXHAUSTED",'
-            b'"details":[{"quotaId":"RequestsPerDayPerProject"},{"retryDelay":"27s"}]}}'
-        ),
-        "quota-exceeded",
-    ),
-    (
-        503,
-        b'{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}',
-        "overload",
-    ),
-    (
-        403,
-        b'{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}',
-        "authentication",
-    ),
-)
+    provider: str
+    status: int
+    reason: Reason
+    follows: FollowUp
+    body: msgspec.Raw
+    source: str
+    """Where the provider documents it, or where a user has quoted it."""
 
-BEDROCK: Final[tuple[Case, ...]] = (
-    (400, b'{"message":"Input is too long for requested model."}', "overflow"),
-    (429, b'{"message":"Too many tokens, please wait before trying again."}', "rate-limit"),
-    (
-        400,
-        b'{"__type":"ThrottlingException","message":"Too many requests, please slow down"}',
-        "rate-limit",
-    ),
-    (
-        403,
-        b'{"message":"The security token included in the request is expired"}',
-        "authentication",
-    ),
-    (503, b'{"message":"Bedrock is unable to process your request."}', "overload"),
-    (400, b'{"message":"The provided model identifier is invalid."}', "invalid-request"),
-    (408, b'{"message":"Model has timed out in processing the request"}', "provider-internal"),
+
+BODIES: Final = tuple(
+    msgspec.json.decode(line, type=Refusal)
+    for line in Path(__file__).with_name("error_bodies.jsonl").read_bytes().splitlines()
 )
 
 ELSEWHERE: Final[tuple[Case, ...]] = (
@@ -274,14 +62,42 @@ def refused(status: int, body: bytes) -> LLMError:
     return errors.from_response(status=status, headers={}, body=body, secrets=(), now_millis=NOW)
 
 
+def follow_up(error: LLMError) -> FollowUp:
+    """What the runtime does after a refusal."""
+    if error.overflow:
+        return "compaction"
+    if retry.delay_seconds(error, failed=1, chance=0.5) is not None:
+        return "retry" if error.retry_after_ms is None else "wait"
+    return "login" if error.reason == "authentication" else "fail"
+
+
 @pytest.mark.parametrize(
-    ("status", "body", "reason"), [*OPENAI, *ANTHROPIC, *GEMINI, *BEDROCK, *ELSEWHERE]
+    "case", [pytest.param(case, id=f"{n}-{case.provider}") for n, case in enumerate(BODIES)]
 )
+def test_an_error_body_of_a_provider_has_its_kind_and_what_follows(case: Refusal) -> None:
+    body = bytes(case.body)
+    text = msgspec.json.decode(body).encode() if body.startswith(b'"') else body
+    error = refused(case.status, text)
+    if case.status == 200:
+        assert error_body.is_error_body(text)
+        error = LLMError(error_body.detail_of_body(text).reason(), error.message)
+    assert (error.reason, follow_up(error)) == (case.reason, case.follows)
+
+
+def test_the_table_of_error_bodies_is_large_and_has_every_follow_up() -> None:
+    assert len(BODIES) >= 120
+    assert len({case.provider for case in BODIES}) >= 30
+    assert {case.follows for case in BODIES} == {"compaction", "retry", "wait", "login", "fail"}
+    assert sum(case.follows == "compaction" for case in BODIES) >= 50
+
+
+@pytest.mark.parametrize(("status", "body", "reason"), ELSEWHERE)
 def test_a_recorded_refusal_has_its_kind(status: int, body: bytes, reason: Reason) -> None:
     error = refused(status, body)
     assert error.reason == reason
     assert error.overflow is (reason == "overflow")
-    assert error.retryable is (reason in RETRYABLE)
+    renewed = reason == RENEWED and error.retry_after_ms is not None
+    assert error.retryable is (renewed or reason in RETRYABLE)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +128,7 @@ def test_an_error_inside_a_stream_has_its_kind(code: str, text: str, reason: Rea
         (b'{"error":{"message":"Please try again in 250ms."}}', 250),
         (b'{"error":{"message":"Please try again in 2m"}}', 120_000),
         (b'{"error":{"details":[{"retryDelay":"27.4s"}]}}', 27_400),
-        (b'{"error":{"details":[{"retryDelay": "999999m"}]}}', errors.RETRY_AFTER_MILLIS_MAX),
+        (b'{"error":{"details":[{"retryDelay": "999999m"}]}}', reset_time.WAIT_MILLIS_MAX),
         (b'{"error":{"message":"try again in a while"}}', None),
         (b'{"error":{"message":"try again in -5s"}}', None),
         (b"try again in " * 1_000, None),

@@ -3,7 +3,7 @@
 import pytest
 
 from perdure.llm.error import LLMError
-from perdure.llm.http import errors
+from perdure.llm.http import error_body, errors, reset_time
 from perdure.schema import codec, redaction
 from perdure.schema.codec import JsonValue
 
@@ -64,12 +64,74 @@ def test_a_status_has_one_meaning(
         "Input is too long for requested model",
         "Please reduce the length of the messages",
         "input token count 5 exceeds the token limit exceeded",
-        "request_too_large",
     ],
 )
-def test_a_conversation_that_does_not_fit_is_recognised(text: str) -> None:
+@pytest.mark.parametrize("status", [400, 413, 422, 429, 500, 502])
+def test_a_conversation_that_does_not_fit_is_recognised(text: str, status: int) -> None:
+    assert refused(status, {"error": {"message": text}}).overflow
+    assert not refused(status, {"error": {"message": f"{text}; tokens per minute"}}).overflow
+
+
+@pytest.mark.parametrize(
+    "text", ["request_too_large", "too many tokens", "token limit exceeded", "Payload too large"]
+)
+def test_words_that_may_be_about_a_rate_depend_on_the_status(text: str) -> None:
     assert refused(400, {"error": {"message": text}}).overflow
     assert not refused(429, {"error": {"message": text}}).overflow
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your conversation has more than 9000 tokens, which this model cannot take",
+        "The combined input must be at most 32000 tokens; shorten it",
+        "messages: total size greater than 200000 characters",
+    ],
+)
+def test_an_overflow_is_recognised_in_words_that_are_new(text: str) -> None:
+    assert refused(400, {"error": {"message": text}}).overflow
+    assert not refused(429, {"error": {"message": text}}).overflow
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The image in the input is too large: more than 5 MB",
+        "max_tokens must be less than 8192 for this input",
+        "tools.0.name: the length of the input exceeds 64 characters",
+        "The output exceeds the maximum length for this prompt",
+    ],
+)
+def test_other_things_that_are_too_long_are_no_overflow(text: str) -> None:
+    assert refused(400, {"error": {"message": text}}).reason == "invalid-request"
+
+
+@pytest.mark.parametrize("depth", range(6))
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("prompt is too long: 9 tokens > 8 maximum", "overflow"),
+        ("Limit 6000, Requested 7000 tokens per minute", "overflow"),
+        ("You exceeded your current quota", "quota-exceeded"),
+        ("blocked by our content policy", "content-policy"),
+    ],
+)
+def test_an_error_is_found_inside_any_number_of_gateways(
+    depth: int, words: str, reason: str, *, as_text: bool
+) -> None:
+    body: JsonValue = {"error": {"message": words, "code": 400}}
+    for _ in range(depth):
+        raw = codec.encode(body).decode() if as_text else body
+        body = {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}}
+    error = refused(400, body)
+    assert error.reason == reason
+    assert words in error.message
+
+
+def test_what_a_server_repeats_of_the_request_does_not_count() -> None:
+    echoed = {"msg": "Extra inputs are not permitted", "input": "the prompt is too long"}
+    assert refused(422, {"detail": [echoed]}).reason == "invalid-request"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +154,8 @@ def test_other_limits_are_not_taken_for_it(status: int, body: str, overflow: boo
         ({"error": "B"}, "B"),
         ({"message": "C"}, "C"),
         ({"detail": "D"}, "D"),
-        ({"detail": [{"msg": "E", "loc": ["body"]}]}, "E"),
+        ({"detail": [{"msg": "E", "loc": ["body", "messages", 1]}]}, "E: body.messages.1"),
+        ({"detail": [{"msg": "E", "loc": "body"}]}, "E"),
         ([{"error": {"message": "F"}}], "F"),
         ({"errors": [{"message": "G"}]}, "G"),
         ({"what": 1}, '{"what":1}'),
@@ -120,7 +183,7 @@ def test_a_body_that_says_nothing_leaves_the_status() -> None:
         ({"retry-after-ms": "250", "retry-after": "9"}, 250),
         ({"retry-after": "Tue, 14 Nov 2023 22:13:25 GMT"}, 5_000),
         ({"retry-after": "Tue, 14 Nov 2023 22:00:00 GMT"}, 0),
-        ({"retry-after": "31536000"}, errors.RETRY_AFTER_MILLIS_MAX),
+        ({"retry-after": "31536000"}, reset_time.WAIT_MILLIS_MAX),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "1e9"}, None),
@@ -191,22 +254,24 @@ def test_headers_that_may_hold_credentials_are_known(header: str, secret: bool) 
 
 def test_hostile_bodies_are_read_in_reasonable_time() -> None:
     for hostile in ("://" * 5000, '"key": "' * 2000, "exceed " * 2000, "<title " * 2000):
-        assert len(refused(400, hostile[: errors.BODY_BYTES_MAX]).message) < 600
+        assert len(refused(400, hostile[: error_body.BODY_BYTES_MAX]).message) < 600
 
 
 def test_an_error_of_any_depth_and_size_has_a_short_text() -> None:
     deep: JsonValue = {"message": "the reason"}
     for _ in range(10):
         deep = {"error": [deep]}
-    assert errors.detail_of(deep).text != "the reason"
-    assert errors.detail_of({"error": [{"error": {"message": "the reason"}}]}).text == "the reason"
+    assert error_body.detail_of(deep).text != "the reason"
+    assert (
+        error_body.detail_of({"error": [{"error": {"message": "the reason"}}]}).text == "the reason"
+    )
     for _ in range(400):
         deep = {"error": deep}
     large = {"error": {"message": "m" * 10**7, "code": "c" * 10**6}}
     for detail in (
-        errors.detail_of(deep),
-        errors.detail_of(large),
-        errors.detail_of(["x" * 10**7]),
+        error_body.detail_of(deep),
+        error_body.detail_of(large),
+        error_body.detail_of(["x" * 10**7]),
     ):
         assert len(detail.full_text) < 20_000
         assert len(errors.clean_message(detail.text, ())) <= errors.MESSAGE_CHARS_MAX

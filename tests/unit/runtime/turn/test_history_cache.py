@@ -1,11 +1,13 @@
 """Session History ready to be sent: the same as a fresh one, and cheaper."""
 
+from msgspec.structs import replace
+
 from perdure.core.session.history import Cut
 from perdure.llm.message import LLMMessage, Segment
 from perdure.runtime.turn.history_cache import HistoryCache
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.models.model import ModelRef
-from perdure.schema.session.event import RevertCommitted
+from perdure.schema.models.model import ModelRef, StepRoute
+from perdure.schema.session.event import RevertCommitted, SessionEvent, StepStarted
 from perdure.store.log.event_store import EventStore
 from tests.fixtures import MODEL, SESSION, Facts, answered, append
 from tests.requirements import requirement
@@ -21,8 +23,12 @@ async def sent(
     cut: Cut = WHOLE,
     model: ModelRef = MODEL,
     session_id: SessionID = SESSION,
+    route: StepRoute | None = None,
+    plain: bool = False,
 ) -> tuple[Segment, ...]:
-    history = await store.database.read(lambda tx: cache.load(tx, session_id, cut=cut, model=model))
+    history = await store.database.read(
+        lambda tx: cache.load(tx, session_id, cut=cut, model=model, route=route, plain=plain)
+    )
     return history.runs
 
 
@@ -154,3 +160,55 @@ async def test_a_revert_to_the_last_message_keeps_what_is_kept(
     before = await sent(cache, store)
     await append(store, [facts.stamped(RevertCommitted, message_id=MessageID("msg_2"))])
     assert (await sent(cache, store))[0] is before[0]
+
+
+def thought(facts: Facts, message_id: str, *, plain: bool = False) -> list[SessionEvent]:
+    """A step that thinks; `plain`: its request had no native parts."""
+    step = facts.step(message_id)
+    begun = replace(step, route=StepRoute(plain=True)) if plain else step
+    reasoning = facts.reasoning(message_id, "r", message_id, {"p": {"signature": "s"}})
+    return [begun, *reasoning, facts.ended(message_id)]
+
+
+def kinds(runs: tuple[Segment, ...]) -> list[str]:
+    return [type(message.content[0]).__name__ for message in messages(runs)]
+
+
+async def test_after_a_refusal_what_was_said_before_goes_without_native_parts_for_good(
+    store: EventStore, facts: Facts
+) -> None:
+    cache = HistoryCache()
+    await append(store, [*thought(facts, "msg_1"), *thought(facts, "msg_2")])
+    assert kinds(await sent(cache, store)) == ["ReasoningPart"] * 2
+    refused = await sent(cache, store, plain=True)
+    assert kinds(refused) == ["TextPart"] * 2
+    await append(store, thought(facts, "msg_3", plain=True))
+    after = await sent(cache, store)
+    assert kinds(after) == ["TextPart", "TextPart", "ReasoningPart"]
+    assert after[:2] == refused
+    # Another process, or this one after a restart, sends the same.
+    assert messages(await sent(HistoryCache(), store)) == messages(after)
+    await append(store, thought(facts, "msg_4"))
+    assert kinds(await sent(cache, store)) == ["TextPart"] * 2 + ["ReasoningPart"] * 2
+
+
+async def test_a_step_without_native_parts_that_another_process_sent_is_heeded(
+    store: EventStore, facts: Facts
+) -> None:
+    cache = HistoryCache()
+    await append(store, thought(facts, "msg_1"))
+    assert kinds(await sent(cache, store)) == ["ReasoningPart"]
+    await append(store, thought(facts, "msg_2", plain=True))
+    assert kinds(await sent(cache, store)) == ["TextPart", "ReasoningPart"]
+
+
+async def test_another_way_to_the_model_lowers_everything_anew(
+    store: EventStore, facts: Facts
+) -> None:
+    cache = HistoryCache()
+    here, there = (StepRoute(origin=f"https://{name}.example") for name in ("here", "there"))
+    begun, *rest = thought(facts, "msg_1")
+    assert isinstance(begun, StepStarted)
+    await append(store, [replace(begun, route=here), *rest])
+    assert kinds(await sent(cache, store, route=here)) == ["ReasoningPart"]
+    assert kinds(await sent(cache, store, route=there)) == ["TextPart"]

@@ -23,7 +23,7 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResultPart,
 )
-from perdure.llm.protocols.anthropic.stream import NAMESPACE
+from perdure.llm.protocols.anthropic.stream import COMPACTION, MCP_CALL, NAMESPACE
 from perdure.schema.codec import JsonObject
 from perdure.schema.session.tool import ProviderMetadata
 
@@ -35,7 +35,8 @@ TOOL_NAME_CHARS_MAX: Final = 64
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 _OWN_ID: Final = re.compile(r"toolu_[A-Za-z0-9_]{16,}")
-_HOSTED_ID: Final = re.compile(r"srvtoolu_[A-Za-z0-9_]+")
+_HOSTED_ID: Final = re.compile(r"(?:srv|mcp)toolu_[A-Za-z0-9_]+")
+_MCP_RESULT: Final = "mcp_tool_result"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _SILENT_FAILURE: Final = "The tool failed and did not say why"
 
@@ -55,17 +56,7 @@ def user(message: LLMMessage) -> Iterator[JsonObject]:
 
 def answer(segment: Segment) -> list[JsonObject]:
     """The model's answer, in order. It may end neither with thinking nor with a space."""
-    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
-    blocks: list[JsonObject] = []
-    for part in segment.answer_parts():
-        if isinstance(part, TextPart):
-            blocks += text(part.text)
-        elif isinstance(part, ReasoningPart):
-            blocks += _thinking(part)
-        elif part.provider_executed:
-            blocks += _hosted(part, found.get(part.id))
-        else:
-            blocks.append(_call(part, ids[part.id]))
+    blocks = _blocks(segment, unfinished=False)
     while blocks and blocks[-1]["type"] in THINKING:
         blocks.pop()
     if blocks and blocks[-1]["type"] == "text":
@@ -74,14 +65,44 @@ def answer(segment: Segment) -> list[JsonObject]:
     return blocks or text(shared.EMPTY_ANSWER)
 
 
+def unfinished(segment: Segment) -> list[JsonObject]:
+    """What `answer` leaves out of an answer that ends with a hosted call without its result.
+
+    The provider makes the result when a paused answer goes on, and refuses such a call elsewhere.
+    """
+    whole, kept = _blocks(segment, unfinished=True), _blocks(segment, unfinished=False)
+    while kept and kept[-1]["type"] in THINKING:
+        kept.pop()
+    return whole[len(kept) :] if whole and whole[-1]["type"] == "server_tool_use" else []
+
+
 def results(segment: Segment) -> list[JsonObject]:
     """One result for each call of the segment that this program executed."""
     ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
     return [_result(found.get(own_id), wire_id) for own_id, wire_id in ids.items()]
 
 
+def _blocks(segment: Segment, *, unfinished: bool) -> list[JsonObject]:
+    """All blocks of an answer, also hosted calls without a result if they are `unfinished`."""
+    ids, found = call_id.unique_ids(segment, _OWN_ID), segment.results()
+    blocks: list[JsonObject] = []
+    for part in segment.answer_parts():
+        if isinstance(part, TextPart):
+            blocks += text(part.text)
+        elif isinstance(part, ReasoningPart):
+            blocks += _thinking(part)
+        elif part.provider_executed:
+            hosted = _hosted(part, found.get(part.id))
+            blocks += hosted or (_hosted_call(part) if unfinished else [])
+        else:
+            blocks.append(_call(part, ids[part.id]))
+    return blocks
+
+
 def _thinking(part: ReasoningPart) -> list[JsonObject]:
     native = _native(part.metadata)
+    if native.get("type") == COMPACTION:
+        return [{"type": COMPACTION, "content": part.text}] if part.text else []
     if isinstance(data := native.get("redactedData"), str):
         return [{"type": "redacted_thinking", "data": data}]
     if (signature := native.get("signature")) and isinstance(signature, str):
@@ -105,10 +126,20 @@ def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObjec
     content = native.get("content") or shared.unwrap(result.result.value)
     if content is None:
         return []
-    return [
-        {"type": "server_tool_use", "id": call.id, "name": call.name, "input": call.input},
-        {"type": kind, "tool_use_id": call.id, "content": content},
-    ]
+    block: JsonObject = {"type": kind, "tool_use_id": call.id, "content": content}
+    if kind == _MCP_RESULT:
+        block["is_error"] = result.result.type == "error"
+    return [*_hosted_call(call), block]
+
+
+def _hosted_call(call: ToolCallPart) -> list[JsonObject]:
+    if not _HOSTED_ID.fullmatch(call.id):
+        return []
+    block: JsonObject = {"id": call.id, "name": call.name, "input": call.input}
+    native = _native(call.metadata)
+    if native.get("type") != MCP_CALL:
+        return [{"type": "server_tool_use"} | block]
+    return [{"type": MCP_CALL, "server_name": native.get("serverName") or ""} | block]
 
 
 def _result(part: ToolResultPart | None, wire_id: str) -> JsonObject:

@@ -22,6 +22,7 @@ class Delta(msgspec.Struct, gc=False):
     thinking: str | None = None
     partial_json: str | None = None
     signature: str | None = None
+    content: str | None = None
     stop_reason: str | None = None
 
 
@@ -37,6 +38,8 @@ class Content(msgspec.Struct, gc=False):
     data: str | None = None
     input: JsonValue = None
     tool_use_id: str | None = None
+    server_name: str | None = None
+    is_error: bool | None = None
     content: JsonValue = None
 
 
@@ -65,11 +68,16 @@ class _OutputDetails(msgspec.Struct):
     thinking_tokens: int | None = None
 
 
+class _CacheCreation(msgspec.Struct):
+    ephemeral_1h_input_tokens: int | None = None
+
+
 class _Counts(msgspec.Struct, omit_defaults=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    cache_creation: _CacheCreation | None = None
     output_tokens_details: _OutputDetails | None = None
 
 
@@ -79,13 +87,17 @@ def decode(data: bytes) -> Event:
 
 
 def counted(raw: msgspec.Raw) -> JsonObject:
-    """The counts by their wire names; empty if invalid, because they must not fail a turn."""
+    """The counts by their wire names; empty if invalid, because they must not fail a turn.
+
+    Counts of nothing are left out: some servers count the input only at the start, some at the end.
+    """
     if bytes(raw) in _NOT_GIVEN:
         return {}
     try:
-        return codec.to_json_value(codec.decode(_Counts, bytes(raw)))
+        counts = codec.to_json_value(codec.decode(_Counts, bytes(raw)))
     except msgspec.DecodeError:
         return {}
+    return {name: value for name, value in counts.items() if value != 0}
 
 
 def usage_of(counts: JsonObject) -> Usage | None:
@@ -101,7 +113,10 @@ def usage_of(counts: JsonObject) -> Usage | None:
         output=output - reasoning,
         reasoning=reasoning,
         cache_read=_tokens(usage.cache_read_input_tokens),
-        cache_write=_tokens(usage.cache_creation_input_tokens),
+        cache_write=(written := _tokens(usage.cache_creation_input_tokens)),
+        cache_write_hour=min(
+            _tokens((usage.cache_creation or _CacheCreation()).ephemeral_1h_input_tokens), written
+        ),
     )
 
 

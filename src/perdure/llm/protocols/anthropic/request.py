@@ -1,8 +1,8 @@
 """Anthropic Messages: the request side.
 
 `content` makes the blocks. The provider reads adjacent messages of one role as one turn, so
-segments need no filler between them. There are three cache hints: the last tool, the last system
-part and the latest user message.
+segments need no filler between them. There are four cache marks: the last tool, the last system
+part, and the ends of the last two requests.
 
 Invariant: a segment's items depend on that segment alone, the conversation begins with the user,
 and options that the provider refuses together are never sent together.
@@ -15,7 +15,8 @@ from urllib.parse import quote
 from msgspec import field
 from msgspec.structs import replace
 
-from perdure.llm.encoding import shared
+from perdure.llm.encoding import cache_marks, shared
+from perdure.llm.encoding.cache_marks import Marker
 from perdure.llm.encoding.wire_protocol import ModelFacts, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.message import Segment
@@ -30,10 +31,19 @@ OUTPUT_TOKENS: Final = 4096
 """Maximum output tokens if neither the request nor the model sets them."""
 THINKING_TOKENS_MIN: Final = 1024
 
-_CACHED: Final[JsonObject] = {"cache_control": {"type": "ephemeral"}}
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _OWNED: Final = frozenset(
-    {"max_tokens", "messages", "model", "stream", "system", "thinking", "tool_choice", "tools"}
+    {
+        "cache_ttl",
+        "max_tokens",
+        "messages",
+        "model",
+        "stream",
+        "system",
+        "thinking",
+        "tool_choice",
+        "tools",
+    }
 )
 _BEFORE_AN_ANSWER: Final = "(The conversation begins with an answer.)"
 _AFTER_AN_ANSWER: Final = "Go on."
@@ -43,13 +53,13 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     """The body without the messages. Unset options are omitted."""
     body = _options(request)
     most = request.generation.max_tokens or facts.output_limit or OUTPUT_TOKENS
-    thinking = _thinking(request, most)
+    thinking, cached = _thinking(request, most), _cache_control(request)
     body |= {"model": facts.name, "max_tokens": most, "stream": True}
     if system := [block for part in request.system for block in content.text(part)]:
-        body["system"] = [*system[:-1], system[-1] | _CACHED]
+        body["system"] = [*system[:-1], system[-1] | cached]
     if request.tools and request.tool_choice != "none":
         *offered, last = map(tools.definition, request.tools)
-        body["tools"] = [*offered, last | _CACHED]
+        body["tools"] = [*offered, last | cached]
         if request.tool_choice is not None:
             body["tool_choice"] = {"type": "any" if request.tool_choice == "required" else "auto"}
     if thinking is not None:
@@ -64,15 +74,26 @@ def vertex_head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     return body | {"anthropic_version": VERTEX_VERSION}
 
 
-def opening(request: LLMRequest) -> list[JsonObject]:
+def opening(request: LLMRequest, facts: ModelFacts) -> list[JsonObject]:
     """A placeholder user message, if the conversation would not begin with the user."""
+    del facts
     if request.segments and not request.segments[0].is_answer:
         return []
     return [_message("user", content.text(_BEFORE_AN_ANSWER))]
 
 
 def closing(request: LLMRequest) -> list[JsonObject]:
-    """A placeholder user message, if the conversation would end with an answer."""
+    """A placeholder user message, if the conversation would end with an answer.
+
+    An answer that goes on ends it, with the hosted call that the provider was about to run, and so
+    does the beginning of one that broke off.
+    """
+    if request.prefix is not None:
+        # The provider refuses an answer that ends with a space.
+        return [_message("assistant", content.text(request.prefix.text.rstrip()))]
+    if request.goes_on and request.segments[-1].is_answer:
+        pending = content.unfinished(request.segments[-1])
+        return [_message("assistant", pending)] if pending else []
     if (
         not request.segments
         or not request.segments[-1].is_answer
@@ -89,14 +110,19 @@ def items(segment: Segment, facts: ModelFacts) -> list[JsonObject]:
     return [_message(role, listed) for role, listed in blocks if listed]
 
 
-def marked(listed: list[JsonObject]) -> list[JsonObject]:
-    """The items with a cache hint on the user's last text, or on the last block."""
-    at = max(index for index, item in enumerate(listed) if item["role"] == "user")
-    blocks: list[JsonObject] = list(listed[at]["content"])
-    texts = [index for index, block in enumerate(blocks) if block["type"] == "text"]
-    hinted = texts[-1] if texts else len(blocks) - 1
-    blocks[hinted] = blocks[hinted] | _CACHED
-    return [*listed[:at], _message("user", blocks), *listed[at + 1 :]]
+def marker(request: LLMRequest, facts: ModelFacts) -> Marker:
+    del facts
+    cached = _cache_control(request)
+
+    def mark(message: JsonObject) -> JsonObject:
+        *blocks, last = message["content"]
+        return _message(message["role"], [*blocks, last | cached])
+
+    return mark
+
+
+def _cache_control(request: LLMRequest) -> JsonObject:
+    return cache_marks.cache_control(request.options.get(stream.NAMESPACE, {}))
 
 
 def _message(role: str, blocks: list[JsonObject]) -> JsonObject:
@@ -213,7 +239,7 @@ ANTHROPIC_MESSAGES: Final = WireProtocol(
     start=stream.start,
     step=stream.step,
     finish=stream.finish,
-    marked=marked,
+    marker=marker,
     headers={"anthropic-version": VERSION},
 )
 

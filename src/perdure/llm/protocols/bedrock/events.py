@@ -87,11 +87,17 @@ class Event(msgspec.Struct, gc=False, rename="camel"):
 _EVENT: Final = msgspec.json.Decoder(Event)
 
 
+class _CacheDetail(msgspec.Struct, rename="camel"):
+    ttl: str | None = None
+    input_tokens: int | None = None
+
+
 class _Counts(msgspec.Struct, rename="camel"):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_write_input_tokens: int | None = None
+    cache_details: list[_CacheDetail] | None = None
 
 
 def decode(data: bytes) -> Event:
@@ -108,11 +114,15 @@ def usage_of(metadata: Metadata) -> Usage | None:
         return None
     if counts.input_tokens is None and counts.output_tokens is None:
         return None
+    details = counts.cache_details or ()
     return Usage(
         input=_tokens(counts.input_tokens),
         output=_tokens(counts.output_tokens),
         cache_read=_tokens(counts.cache_read_input_tokens),
-        cache_write=_tokens(counts.cache_write_input_tokens),
+        cache_write=(written := _tokens(counts.cache_write_input_tokens)),
+        cache_write_hour=min(
+            sum(_tokens(part.input_tokens) for part in details if part.ttl == "1h"), written
+        ),
     )
 
 

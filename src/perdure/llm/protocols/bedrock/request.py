@@ -14,7 +14,8 @@ from typing import Final
 from urllib.parse import quote
 
 from perdure.llm.aws.event_stream import AwsFrames
-from perdure.llm.encoding import shared
+from perdure.llm.encoding import cache_marks, shared
+from perdure.llm.encoding.cache_marks import Marker
 from perdure.llm.encoding.wire_protocol import ModelFacts, SegmentPosition, WireProtocol
 from perdure.llm.error import LLMError
 from perdure.llm.message import Segment
@@ -25,7 +26,6 @@ from perdure.schema.codec import JsonObject
 
 THINKING_TOKENS_MIN: Final = 1024
 
-_CACHE_POINT: Final[JsonObject] = {"cachePoint": {"type": "default"}}
 _CLAUDE: Final = re.compile(r"anthropic\.claude")
 _NOVA: Final = re.compile(r"amazon\.nova")
 _CACHING_CLAUDE: Final = re.compile(
@@ -48,7 +48,7 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     reasoning = _reasoning(request, options, facts)
     body["inferenceConfig"] = _inference(request, facts, reasoning)
     if system := [block for part in request.system for block in content.text(part)]:
-        body["system"] = [*system, *([_CACHE_POINT] if _accepts_hints(facts) else [])]
+        body["system"] = [*system, *([_cache_point(request)] if _takes_marks(facts) else [])]
     if tools := _tools(request, facts):
         body["toolConfig"] = tools
     if fields := _additional(request, options, reasoning):
@@ -56,8 +56,9 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     return body
 
 
-def opening(request: LLMRequest) -> list[JsonObject]:
+def opening(request: LLMRequest, facts: ModelFacts) -> list[JsonObject]:
     """A placeholder user message, if the conversation would not begin with the user."""
+    del facts
     if request.segments and not request.segments[0].is_answer:
         return []
     return [_user(content.text(_BEFORE_AN_ANSWER))]
@@ -91,12 +92,25 @@ def adapted(listed: list[JsonObject], position: SegmentPosition) -> list[JsonObj
     return [_user(owed + named[0]["content"]), *named[1:]]
 
 
-def marked(listed: list[JsonObject]) -> list[JsonObject]:
-    """The items with a cache point after the user's last text, or at the end."""
-    blocks: list[JsonObject] = listed[-1]["content"]
-    texts = [index for index, block in enumerate(blocks) if "text" in block]
-    after = (texts[-1] if texts else len(blocks) - 1) + 1
-    return [*listed[:-1], _user([*blocks[:after], _CACHE_POINT, *blocks[after:]])]
+def marker(request: LLMRequest, facts: ModelFacts) -> Marker | None:
+    """Adds a cache point at the end of a message; for Nova, which caches only text, after it."""
+    if not _takes_marks(facts):
+        return None
+    point, text_only = _cache_point(request), _NOVA.search(facts.name) is not None
+
+    def mark(message: JsonObject) -> JsonObject:
+        blocks: list[JsonObject] = message["content"]
+        at = len(blocks)
+        while text_only and at and not blocks[at - 1].keys() & {"text", "toolResult"}:
+            at -= 1
+        return message | {"content": [*blocks[:at], *([point] if at else []), *blocks[at:]]}
+
+    return mark
+
+
+def _cache_point(request: LLMRequest) -> JsonObject:
+    lifetime = cache_marks.lifetime(request.options.get(stream.NAMESPACE, {}))
+    return {"cachePoint": {"type": "default"} | lifetime}
 
 
 def _user(blocks: list[JsonObject]) -> JsonObject:
@@ -118,7 +132,7 @@ def _with_names(item: JsonObject, index: int) -> JsonObject:
     return item | {"content": blocks}
 
 
-def _accepts_hints(facts: ModelFacts) -> bool:
+def _takes_marks(facts: ModelFacts) -> bool:
     return bool(_CACHING_CLAUDE.search(facts.name) or _NOVA.search(facts.name))
 
 
@@ -191,8 +205,8 @@ def _tools(request: LLMRequest, facts: ModelFacts) -> JsonObject:
             return {}
         offered = offered or [_tool(ToolDefinition(past, _PAST_TOOL, {}))]
     # Nova accepts no cache point here.
-    hint = [_CACHE_POINT] if _CACHING_CLAUDE.search(facts.name) else []
-    config: JsonObject = {"tools": [*offered, *hint]}
+    point = [_cache_point(request)] if _CACHING_CLAUDE.search(facts.name) else []
+    config: JsonObject = {"tools": [*offered, *point]}
     if request.tools and request.tool_choice in _CHOICES:
         config["toolChoice"] = _CHOICES[request.tool_choice]
     return config
@@ -217,8 +231,7 @@ BEDROCK_CONVERSE: Final = WireProtocol(
     items=items,
     closing=closing,
     adapted=adapted,
-    marked=marked,
-    accepts_hints=_accepts_hints,
+    marker=marker,
     start=stream.start,
     step=stream.step,
     finish=stream.finish,

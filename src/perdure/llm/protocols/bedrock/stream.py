@@ -34,8 +34,8 @@ from perdure.llm.event import (
     ToolInputInvalid,
     ToolInputStart,
 )
-from perdure.llm.http import errors
-from perdure.llm.http.errors import ErrorDetail
+from perdure.llm.http import error_body
+from perdure.llm.http.error_body import ErrorDetail
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols.bedrock import events as wire
 from perdure.llm.protocols.bedrock.events import BlockDelta, BlockStart, Event, Metadata
@@ -292,7 +292,8 @@ def _finish(state: _State, reason: FinishReason) -> Finish:
 
 
 def _provider_error(kind: str, event: Event) -> ProviderError:
-    detail = errors.detail_of_body(bytes(event.payload))
+    detail = error_body.detail_of_body(bytes(event.payload))
     return ProviderError(
-        message=f"{kind}: {detail.text}", reason=ErrorDetail(detail.text, kind).reason()
+        message=f"{kind}: {detail.text}",
+        reason=ErrorDetail(detail.text, f"{kind} {detail.code}").reason(),
     )

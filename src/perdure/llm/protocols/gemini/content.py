@@ -9,7 +9,7 @@ signature has no text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from perdure.llm.encoding import attachment, shared
@@ -23,7 +23,8 @@ from perdure.llm.message import (
     ToolCallPart,
     ToolResultPart,
 )
-from perdure.llm.protocols.gemini.stream import CODE, CODE_RESULT, NAMESPACE
+from perdure.llm.protocols.gemini import stream
+from perdure.llm.protocols.gemini.stream import NAMESPACE
 from perdure.schema.codec import JsonObject
 from perdure.schema.session.tool import ProviderMetadata
 
@@ -38,6 +39,12 @@ FILES: Final = InlineLimits(
 """A whole request must be below 20 MB."""
 
 _SIGNING_MODEL: Final = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d|[a-z])")
+_RESULTS: Final[Mapping[str, str]] = {
+    stream.CODE: stream.CODE_RESULT,
+    stream.TOOL_CALL: stream.TOOL_RESPONSE,
+}
+"""Kind of a hosted call -> kind of its result."""
+_LARGE_IMAGE: Final = "(the image that was made here is too large to send again)"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -138,12 +145,23 @@ def _sign_first_call(parts: list[JsonObject]) -> None:
 def _hosted(call: ToolCallPart, result: ToolResultPart | None) -> list[JsonObject]:
     """A hosted call of this provider with its result; nothing for other providers."""
     ran, came = _native(call.metadata), _native(result.metadata) if result else {}
-    if result is None or ran.get("part") != CODE or came.get("part") != CODE_RESULT:
-        return []
-    result_content = came.get("content") or shared.unwrap(result.result.value)
+    result_content = came.get("content") or (shared.unwrap(result.result.value) if result else None)
     if not shared.is_object(result_content):
         return []
-    return [{CODE: call.input} | _signature(ran), {CODE_RESULT: result_content} | _signature(came)]
+    match ran.get("part"), came.get("part"):
+        case (stream.IMAGE, stream.IMAGE):
+            return [_image(result_content) | _signature(came)]
+        case (str() as kind, str() as result_kind) if _RESULTS.get(kind) == result_kind:
+            call_part = {kind: call.input} | _signature(ran)
+            return [call_part, {result_kind: result_content} | _signature(came)]
+        case _:
+            return []
+
+
+def _image(image: JsonObject) -> JsonObject:
+    if len(str(image.get("data"))) > FILES.encoded_chars_max:
+        return {"text": _LARGE_IMAGE}
+    return {stream.IMAGE: image}
 
 
 def _results(calls: list[ToolCallPart], found: dict[str, ToolResultPart]) -> list[JsonObject]:

@@ -11,6 +11,7 @@ import msgspec
 from perdure.llm.encoding import provider_json
 from perdure.llm.event import Usage
 from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 
 _TOKENS_MAX: Final = 2**53
 _NOT_GIVEN: Final = (b"", b"null")
@@ -36,6 +37,13 @@ class CodeResult(msgspec.Struct, omit_defaults=True, rename="camel"):
     id: str | None = None
 
 
+class Image(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """A file that the model made, in base64."""
+
+    mime_type: str | None = None
+    data: str | None = None
+
+
 class Part(msgspec.Struct, gc=False, rename="camel"):
     text: str | None = None
     thought: bool | None = None
@@ -43,6 +51,20 @@ class Part(msgspec.Struct, gc=False, rename="camel"):
     function_call: FunctionCall | None = None
     executable_code: Code | None = None
     code_execution_result: CodeResult | None = None
+    inline_data: Image | None = None
+    tool_call: msgspec.Raw = msgspec.Raw()
+    tool_response: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def hosted(self) -> bool:
+        """Whether it is work of the provider's own."""
+        return bool(
+            self.executable_code
+            or self.code_execution_result
+            or self.inline_data
+            or self.tool_call
+            or self.tool_response
+        )
 
 
 class Content(msgspec.Struct, gc=False, rename="camel"):
@@ -92,6 +114,15 @@ def text_of(raw: msgspec.Raw) -> str:
     try:
         return bytes(raw).decode()
     except UnicodeDecodeError as error:
+        raise provider_json.not_understood("a chunk", error) from error
+
+
+def object_of(raw: msgspec.Raw) -> JsonObject:
+    """A part that is kept as it is."""
+    try:
+        codec.require_shallow(bytes(raw))
+        return codec.decode(JsonObject, bytes(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise provider_json.not_understood("a chunk", error) from error
 
 

@@ -57,8 +57,9 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     return body
 
 
-def opening(request: LLMRequest) -> list[JsonObject]:
+def opening(request: LLMRequest, facts: ModelFacts) -> list[JsonObject]:
     """A placeholder user message, if the conversation would not begin with the user."""
+    del facts
     if request.segments and not request.segments[0].is_answer:
         return []
     return [content.user_text(_BEFORE_AN_ANSWER)]

@@ -33,10 +33,10 @@ from perdure.llm.event import (
     ToolInputEnd,
     ToolInputStart,
 )
-from perdure.llm.http import errors
+from perdure.llm.http import error_body
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols.gemini import events as wire
-from perdure.llm.protocols.gemini.events import Chunk, Part
+from perdure.llm.protocols.gemini.events import Chunk, CodeResult, Part
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.session.tool import ProviderMetadata
@@ -46,10 +46,14 @@ NAMESPACE: Final = "google"
 """The metadata namespace of this protocol."""
 
 CODE_TOOL: Final = "code_execution"
-"""The only hosted tool, shown in parts of these two kinds."""
+IMAGE_TOOL: Final = "image_generation"
 
+# Parts of the provider's own work (API reference, Part). Each goes back as it came.
 CODE: Final = "executableCode"
 CODE_RESULT: Final = "codeExecutionResult"
+IMAGE: Final = "inlineData"
+TOOL_CALL: Final = "toolCall"
+TOOL_RESPONSE: Final = "toolResponse"
 
 _REASONS: Final[dict[str, FinishReason]] = {
     "STOP": "stop",
@@ -92,7 +96,9 @@ class _State(State):
     calls: list[_Call] = field(default_factory=list[_Call])
     taken: set[str] = field(default_factory=set[str])
     hosted: str | None = None
-    """The hosted call without a result yet."""
+    """The code without a result yet."""
+    tools: dict[str, str] = field(default_factory=dict[str, str])
+    """The other hosted calls without a result yet: the provider's id -> ours."""
     reason: FinishReason | None = None
     usage: msgspec.Raw = msgspec.Raw()
     """Raw counts of the last chunk. Every chunk has them, so they are decoded at the end."""
@@ -141,7 +147,7 @@ def _part(state: _State, part: Part, events: list[LLMEvent]) -> None:
     if part.function_call is not None:
         events += _close(state)
         events += _call(state, part)
-    elif part.executable_code is not None or part.code_execution_result is not None:
+    elif part.hosted:
         events += _close(state)
         events += _hosted(state, part)
     elif part.text is not None:
@@ -217,27 +223,54 @@ def _call(state: _State, part: Part) -> Iterator[LLMEvent]:
 
 
 def _hosted(state: _State, part: Part) -> Iterator[LLMEvent]:
-    """Code that the provider executed, and its result. A result without code is ignored."""
+    """Work of the provider's own: code, an image, or another tool, and what came of it."""
     native: JsonObject = {}
     if part.thought_signature:
         native["thoughtSignature"] = part.thought_signature
     if part.executable_code is not None:
         code = codec.to_json_value(part.executable_code)
-        made = state.hosted = _fresh_id(state, None)
-        native["part"] = CODE
-        yield ToolInputStart(made, CODE_TOOL)
-        yield ToolInputEnd(made, shared.json_text(code))
-        yield ToolCall(made, CODE_TOOL, code, True, _metadata(native))
-    elif part.code_execution_result is not None and state.hosted is not None:
-        came = codec.to_json_value(part.code_execution_result)
-        failed = part.code_execution_result.outcome not in (None, _SUCCESS)
-        native["part"] = CODE_RESULT
-        if failed:
-            # Only the message of a failure is stored, so the provider's content goes into metadata.
-            native["content"] = came
-        result = ToolResult("error" if failed else "json", came)
-        yield HostedToolResult(state.hosted, result, _metadata(native))
-        state.hosted = None
+        state.hosted = _fresh_id(state, None)
+        yield from _hosted_call(state.hosted, CODE_TOOL, code, native | {"part": CODE})
+    elif part.code_execution_result is not None:
+        yield from _code_result(state, part.code_execution_result, native | {"part": CODE_RESULT})
+    elif part.inline_data is not None:
+        # A picture in a thought is a draft of the one that follows.
+        if part.inline_data.data and not part.thought:
+            made, native = _fresh_id(state, None), native | {"part": IMAGE}
+            yield from _hosted_call(made, IMAGE_TOOL, {}, native)
+            image = codec.to_json_value(part.inline_data)
+            yield HostedToolResult(made, ToolResult("json", image), _metadata(native))
+    elif part.tool_call:
+        called = wire.object_of(part.tool_call)
+        made = state.tools[str(called.get("id"))] = _fresh_id(state, None)
+        name = str(called.get("toolType") or "tool").lower()
+        yield from _hosted_call(made, name, called, native | {"part": TOOL_CALL})
+    else:
+        came = wire.object_of(part.tool_response)
+        asked = state.tools.pop(str(came.get("id")), None)
+        if asked is not None:
+            native["part"] = TOOL_RESPONSE
+            yield HostedToolResult(asked, ToolResult("json", came), _metadata(native))
+
+
+def _hosted_call(id: str, name: str, value: JsonObject, native: JsonObject) -> Iterator[LLMEvent]:
+    yield ToolInputStart(id, name)
+    yield ToolInputEnd(id, shared.json_text(value))
+    yield ToolCall(id, name, value, True, _metadata(native))
+
+
+def _code_result(state: _State, result: CodeResult, native: JsonObject) -> Iterator[LLMEvent]:
+    """The result of code. One without code is ignored."""
+    if state.hosted is None:
+        return
+    came = codec.to_json_value(result)
+    failed = result.outcome not in (None, _SUCCESS)
+    if failed:
+        # Only the message of a failure is stored, so the provider's content goes into metadata.
+        native["content"] = came
+    kind = ToolResult("error" if failed else "json", came)
+    yield HostedToolResult(state.hosted, kind, _metadata(native))
+    state.hosted = None
 
 
 def _fresh_id(state: _State, given: str | None) -> str:
@@ -255,7 +288,7 @@ def _blocked(state: _State, chunk: Chunk) -> tuple[LLMEvent, ...]:
 
 
 def _provider_error(chunk: Chunk) -> ProviderError:
-    detail = errors.detail_of_body(bytes(chunk.error))
+    detail = error_body.detail_of_body(bytes(chunk.error))
     text = f"{detail.code}: {detail.text}" if detail.code else detail.text
     return ProviderError(message=text, reason=detail.reason())
 

@@ -4,8 +4,8 @@ The hot path of every turn: a chunk is decoded directly into a typed struct. Ser
 calls into chunks differently, so `_find_call` matches them. Secrets are removed from messages
 later.
 
-Invariant: a tool call is emitted only after the provider's finish reason; a text or reasoning block
-ends before the next part starts.
+Invariant: a tool call is emitted only after the provider's finish reason or the end of the stream;
+a text or reasoning block ends before the next part starts.
 """
 
 from typing import Final
@@ -13,8 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import field
 
-from perdure.llm.encoding import call_id, provider_json, tool_input
-from perdure.llm.error import LLMError
+from perdure.llm.encoding import call_id, provider_json, token_usage, tool_input
 from perdure.llm.event import (
     Finish,
     FinishReason,
@@ -31,11 +30,20 @@ from perdure.llm.event import (
     ToolInputStart,
     Usage,
 )
-from perdure.llm.http import errors
+from perdure.llm.http import error_body
+from perdure.llm.protocols.openai_chat import failed_call
+from perdure.llm.protocols.openai_chat.reasoning_details import ReasoningDetails
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.session.tool import ProviderMetadata
 from perdure.schema.value import State
 
+NAMESPACE: Final = "openai_compatible"
+"""The namespace of this protocol's options and metadata."""
+
+# Beside OpenAI's: Together (eos), Mistral (model_length), DeepSeek (insufficient_system_resource),
+# Z.ai (sensitive, network_error, model_context_window_exceeded), vLLM (abort), each from its API
+# reference.
 _REASONS: Final[dict[str, FinishReason]] = {
     "stop": "stop",
     "eos": "stop",
@@ -44,11 +52,17 @@ _REASONS: Final[dict[str, FinishReason]] = {
     "function_call": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
     "content_filter": "content-filter",
+    "sensitive": "content-filter",
+    "abort": "error",
     "error": "error",
+    "insufficient_system_resource": "error",
+    "network_error": "error",
 }
 _CUT_REASONS: Final = frozenset({"length", "content-filter", "error"})
-_TOKENS_MAX: Final = 2**53
+_NOT_GIVEN: Final = (b"", b"null")
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -62,14 +76,21 @@ class _CallDelta(msgspec.Struct, gc=False):
     function: _Function | None = None
 
 
+class _Thought(msgspec.Struct, gc=False):
+    text: str | None = None
+
+
 class _Piece(msgspec.Struct, gc=False):
     text: str | None = None
+    thinking: str | list[_Thought] | None = None
+    """Of Mistral's reasoning models."""
 
 
 class _Delta(msgspec.Struct, gc=False):
     content: str | list[_Piece] | None = None
     reasoning_content: str | None = None
     reasoning: str | JsonObject | None = None
+    reasoning_details: JsonValue = None
     refusal: str | None = None
     tool_calls: list[_CallDelta] | None = None
 
@@ -77,6 +98,12 @@ class _Delta(msgspec.Struct, gc=False):
 class _Choice(msgspec.Struct, gc=False):
     delta: _Delta | None = None
     finish_reason: str | None = None
+    usage: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Groq(msgspec.Struct, gc=False):
+    usage: msgspec.Raw = msgspec.Raw()
 
 
 class _Chunk(msgspec.Struct, gc=False):
@@ -84,22 +111,7 @@ class _Chunk(msgspec.Struct, gc=False):
     usage: msgspec.Raw = msgspec.Raw()
     error: msgspec.Raw = msgspec.Raw()
     object: str | None = None
-
-
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _CompletionDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_cache_hit_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-    completion_tokens_details: _CompletionDetails | None = None
+    x_groq: _Groq | None = None
 
 
 _CHUNK: Final = msgspec.json.Decoder(_Chunk)
@@ -116,12 +128,19 @@ class _State(State):
     reasoning_id: str | None = None
     texts: int = 0
     reasonings: int = 0
+    reasoning_field: str = ""
+    details: ReasoningDetails = field(default_factory=ReasoningDetails)
+    """Reasoning details that no reasoning block has been given yet."""
     calls: list[_Call] = field(default_factory=list[_Call])
     by_id: dict[str, _Call] = field(default_factory=dict[str, _Call])
     latest: dict[int, _Call] = field(default_factory=dict[int, _Call])
     """By index, which some servers give to several calls."""
     reason: FinishReason | None = None
     usage: Usage | None = None
+    counts: int = 0
+    """How many chunks had counts."""
+    counted_last: bool = False
+    """Whether the newest chunk had counts, and no chunk before it: then it is the last one."""
 
 
 def start() -> _State:
@@ -134,30 +153,46 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         return _done(state)
     chunk = provider_json.decode(_CHUNK, data, "a chunk")
     if chunk.error or chunk.object == "error":
-        error = _provider_error(chunk, data)
-        if error is not None:
-            return (*_close_blocks(state), error)
-    if chunk.usage:
-        state.usage = _usage(chunk.usage) or state.usage
+        failed = _failure(state, chunk.error or msgspec.Raw(data))
+        if failed:
+            return failed
+    if chunk.usage or chunk.x_groq is not None:
+        state.counted_last = False
+        _count(state, chunk.usage)
+        _count(state, chunk.x_groq.usage if chunk.x_groq else msgspec.Raw())
+    elif state.counted_last:
+        state.counted_last = False
     if not chunk.choices:
         return ()
     choice = chunk.choices[0]
-    return _more_text(state, choice) or _choice(state, choice)
+    return _more_text(state, choice) or _whole_choice(state, choice)
 
 
 def finish(state: _State) -> tuple[LLMEvent, ...]:
-    """End a stream without `[DONE]`: complete only if a finish reason came."""
-    if state.reason is None:
+    """End a stream without `[DONE]`: complete only if a finish reason or the counts came."""
+    if state.reason is None and not state.counted_last:
         raise provider_json.incomplete()
-    return (Finish(state.reason, state.usage),)
+    return _done(state)
+
+
+def recover(body: bytes) -> tuple[LLMEvent, ...]:
+    """The answer that a refusal stands for; empty if it is only a refusal."""
+    try:
+        refusal = _CHUNK.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
+    unread = failed_call.read(refusal.error, "call_0")
+    return (*unread, Finish("tool-calls")) if unread else ()
 
 
 def _done(state: _State) -> tuple[LLMEvent, ...]:
+    """The end of the answer. Some servers give no finish reason (Snowflake Cortex)."""
     if state.reason is not None:
         return (Finish(state.reason, state.usage),)
-    if state.calls:
-        raise LLMError("invalid-provider-output", "The provider did not finish its tool calls")
-    return (*_close_blocks(state), Finish("unknown", state.usage))
+    events: list[LLMEvent] = [*_close_blocks(state)]
+    for call in state.calls:
+        _settle_call(call, events, cut=True)
+    return (*events, Finish("tool-calls" if state.calls else "unknown", state.usage))
 
 
 def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
@@ -165,12 +200,20 @@ def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
     delta = choice.delta
     if state.text_id is None or delta is None or choice.finish_reason:
         return None
-    if delta.reasoning_content or delta.reasoning or delta.tool_calls:
+    if delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.tool_calls:
         return None
     content = delta.content
     if content and isinstance(content, str):
         return (TextDelta(state.text_id, content),)
     return None
+
+
+def _whole_choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
+    if choice.usage:
+        _count(state, choice.usage)
+    if choice.error and (failed := _failure(state, choice.error)):
+        return failed
+    return _choice(state, choice)
 
 
 def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
@@ -180,12 +223,16 @@ def _choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:
     delta = choice.delta
     if delta is not None:
         reasoning = delta.reasoning_content or delta.reasoning
+        if delta.reasoning_details:
+            state.details.add(delta.reasoning_details)
         if reasoning and isinstance(reasoning, str):
+            state.reasoning_field = "" if delta.reasoning_content else "reasoning"
             _reasoning(state, reasoning, events)
         content = delta.content or delta.refusal
-        text = _joined(content) if isinstance(content, list) else content
-        if text:
-            _text(state, text, events)
+        if isinstance(content, list):
+            _pieces(state, content, events)
+        elif content:
+            _text(state, content, events)
         if delta.tool_calls:
             provider_json.require_few(delta.tool_calls, "pieces of calls")
             for call in delta.tool_calls:
@@ -202,6 +249,19 @@ def _text(state: _State, text: str, events: list[LLMEvent]) -> None:
         state.texts += 1
         events.append(TextStart(state.text_id))
     events.append(TextDelta(state.text_id, text))
+
+
+def _pieces(state: _State, pieces: list[_Piece], events: list[LLMEvent]) -> None:
+    provider_json.require_few(pieces, "pieces of a text")
+    for piece in pieces:
+        thinking = piece.thinking
+        if isinstance(thinking, list):
+            provider_json.require_few(thinking, "pieces of a thought")
+            thinking = "".join(thought.text or "" for thought in thinking)
+        if thinking:
+            _reasoning(state, thinking, events)
+        if piece.text:
+            _text(state, piece.text, events)
 
 
 def _reasoning(state: _State, text: str, events: list[LLMEvent]) -> None:
@@ -260,6 +320,7 @@ def _begin_call(state: _State, delta: _CallDelta) -> _Call:
 
 def _finish_reason(state: _State, wire: str, events: list[LLMEvent]) -> None:
     events += _close_blocks(state)
+    events += _remaining_details(state)
     reason = _REASONS.get(wire, "unknown")
     cut = reason in _CUT_REASONS
     for call in state.calls:
@@ -280,44 +341,47 @@ def _close_blocks(state: _State) -> tuple[LLMEvent, ...]:
         closed, state.text_id = TextEnd(state.text_id), None
         return (closed,)
     if state.reasoning_id is not None:
-        ended, state.reasoning_id = ReasoningEnd(state.reasoning_id), None
+        ended = ReasoningEnd(state.reasoning_id, _take_metadata(state))
+        state.reasoning_id = None
         return (ended,)
     return ()
 
 
-def _joined(pieces: list[_Piece]) -> str:
-    return "".join(piece.text or "" for piece in pieces)
+def _take_metadata(state: _State) -> ProviderMetadata | None:
+    """What is needed to send the reasoning back as it came."""
+    native: JsonObject = {}
+    if state.reasoning_field:
+        native["field"] = state.reasoning_field
+    if details := state.details.take():
+        native["reasoning_details"] = details
+    return {NAMESPACE: native} if native else None
 
 
-def _provider_error(chunk: _Chunk, data: bytes) -> ProviderError | None:
-    value = codec.decode_any(chunk.error) if chunk.error else codec.decode_any(data)
+def _remaining_details(state: _State) -> tuple[LLMEvent, ...]:
+    """Details that came without any reasoning text, such as encrypted ones, as a block."""
+    if not state.details.details:
+        return ()
+    state.reasoning_field = ""
+    block = f"reasoning-{state.reasonings}"
+    state.reasonings += 1
+    return (ReasoningStart(block), ReasoningEnd(block, _take_metadata(state)))
+
+
+def _count(state: _State, raw: msgspec.Raw) -> None:
+    if bytes(raw) not in _NOT_GIVEN:
+        read = token_usage.read(bytes(raw))
+        state.usage = token_usage.merge(state.usage, read)
+        state.counts += read is not None
+        state.counted_last = read is not None and state.counts == 1
+
+
+def _failure(state: _State, raw: msgspec.Raw) -> tuple[LLMEvent, ...]:
+    """The events that an error ends the answer with; none for a null."""
+    value = codec.decode_any(raw)
     if value is None:
-        return None
-    detail = errors.detail_of(value)
-    return ProviderError(message=detail.text, reason=detail.reason())
-
-
-def _usage(raw: msgspec.Raw) -> Usage | None:
-    try:
-        usage = codec.decode(_Usage, bytes(raw))
-    except msgspec.DecodeError:
-        # Invalid counts must not fail a turn.
-        return None
-    if usage.prompt_tokens is None and usage.completion_tokens is None:
-        return None
-    prompt, completion = _count(usage.prompt_tokens), _count(usage.completion_tokens)
-    prompt_details = usage.prompt_tokens_details or _PromptDetails()
-    completion_details = usage.completion_tokens_details or _CompletionDetails()
-    cached = prompt_details.cached_tokens or usage.prompt_cache_hit_tokens
-    cache_read = min(_count(cached), prompt)
-    reasoning = min(_count(completion_details.reasoning_tokens), completion)
-    return Usage(
-        input=prompt - cache_read,
-        output=completion - reasoning,
-        reasoning=reasoning,
-        cache_read=cache_read,
-    )
-
-
-def _count(tokens: int | None) -> int:
-    return max(0, min(tokens or 0, _TOKENS_MAX))
+        return ()
+    if unread := failed_call.read(raw, call_id.free_id(None, state.by_id, len(state.calls))):
+        return (*_close_blocks(state), *unread, Finish("tool-calls", state.usage))
+    detail = error_body.detail_of(value)
+    error = ProviderError(message=detail.text, reason=detail.reason())
+    return (*_close_blocks(state), error)

@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from perdure.llm.encoding import provider_json, shared
+from perdure.llm.encoding import provider_json, shared, token_usage
 from perdure.llm.event import FinishReason, ProviderError, ToolCall, Usage
-from perdure.llm.http import errors
-from perdure.llm.http.errors import ErrorDetail
+from perdure.llm.http import error_body
+from perdure.llm.http.error_body import ErrorDetail
 from perdure.llm.message import ToolResult
 from perdure.llm.protocols.openai_responses import native
 from perdure.schema import codec
@@ -20,7 +20,6 @@ from perdure.schema.session.tool import ProviderMetadata
 
 T = TypeVar("T")
 
-_TOKENS_MAX: Final = 2**53
 _INCOMPLETE: Final[dict[str, FinishReason]] = {
     "max_output_tokens": "length",
     "content_filter": "content-filter",
@@ -29,6 +28,8 @@ _INPUTS: Final = {
     "code_interpreter_call": ("code", "container_id"),
     "file_search_call": ("queries",),
     "image_generation_call": ("revised_prompt", "size", "quality"),
+    "mcp_list_tools": ("server_label",),
+    "tool_search_call": ("arguments",),
 }
 """Input fields of a hosted item; the other fields are its result."""
 
@@ -78,21 +79,6 @@ class Response(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw()
 
 
-class _InputDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
-
-
 _FRAME: Final = msgspec.json.Decoder(Frame)
 
 
@@ -126,23 +112,7 @@ def incomplete_reason(response: Response) -> FinishReason:
 
 def usage_of(response: Response) -> Usage | None:
     """Non-overlapping counts; None if missing or invalid."""
-    try:
-        usage = codec.decode(_Usage, bytes(response.usage)) if response.usage else _Usage()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Invalid counts or null must not fail a turn.
-        return None
-    if usage.input_tokens is None and usage.output_tokens is None:
-        return None
-    taken, given = _count(usage.input_tokens), _count(usage.output_tokens)
-    cached = (usage.input_tokens_details or _InputDetails()).cached_tokens
-    reasoned = (usage.output_tokens_details or _OutputDetails()).reasoning_tokens
-    cache_read, reasoning = min(_count(cached), taken), min(_count(reasoned), given)
-    return Usage(
-        input=taken - cache_read,
-        output=given - reasoning,
-        reasoning=reasoning,
-        cache_read=cache_read,
-    )
+    return token_usage.read(bytes(response.usage)) if response.usage else None
 
 
 def provider_error(error_value: JsonValue) -> ProviderError:
@@ -156,10 +126,10 @@ def provider_error(error_value: JsonValue) -> ProviderError:
     if shared.is_object(error):
         kind = error.get("type")
         code = str(error.get("code") or ("" if kind in (None, "error") else kind))
-    detail = ErrorDetail(errors.detail_of(error).text, code)
+    detail = error_body.detail_of(error)
     return ProviderError(
         message=f"{code}: {detail.text}" if code else detail.text,
-        reason=detail.reason(),
+        reason=ErrorDetail(detail.text, f"{code} {detail.code}").reason(),
     )
 
 
@@ -174,7 +144,7 @@ def hosted_call(id: str, item: JsonObject, metadata: ProviderMetadata) -> ToolCa
         name = item["name"] if isinstance(item.get("name"), str) and item["name"] else name
         asked = _arguments(item.get("arguments"))
     else:
-        asked = {key: item[key] for key in _INPUTS[kind] if item.get(key) is not None}
+        asked = {key: item[key] for key in _INPUTS.get(kind, ()) if item.get(key) is not None}
     return ToolCall(id, name, asked, provider_executed=True, metadata=metadata)
 
 
@@ -182,7 +152,7 @@ def hosted_result(item: JsonObject) -> ToolResult:
     """The whole item, which is sent back later; or its error."""
     error = item.get("error")
     if error:
-        return ToolResult("error", errors.detail_of(error).text)
+        return ToolResult("error", error_body.detail_of(error).text)
     if item.get("status") == "failed":
         return ToolResult("error", f"The provider's {native.HOSTED[item['type']]} failed")
     return ToolResult("json", item)
@@ -196,7 +166,3 @@ def _arguments(text: JsonValue) -> JsonObject:
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return {"value": text}
     return value if shared.is_object(value) else {"value": value}
-
-
-def _count(tokens: int | None) -> int:
-    return max(0, min(tokens or 0, _TOKENS_MAX))

@@ -16,9 +16,13 @@ from perdure.schema.value import Value
 NAMESPACE: Final = "openai"
 HOSTED: Final[Mapping[str, str]] = {
     "code_interpreter_call": "code_interpreter",
+    "compaction": "compaction",
     "file_search_call": "file_search",
     "image_generation_call": "image_generation",
     "mcp_call": "mcp",
+    "mcp_list_tools": "mcp_list_tools",
+    "tool_search_call": "tool_search",
+    "tool_search_output": "tool_search_output",
     "web_search_call": "web_search",
 }
 """Types of hosted items -> the tool's name."""

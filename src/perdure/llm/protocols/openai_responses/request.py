@@ -70,7 +70,8 @@ def head(request: LLMRequest, facts: ModelFacts) -> JsonObject:
     return body | _generation(request)
 
 
-def opening(request: LLMRequest) -> list[JsonObject]:
+def opening(request: LLMRequest, facts: ModelFacts) -> list[JsonObject]:
+    del facts
     text = "\n".join(part for part in request.system if part)
     return [{"role": "system", "content": text}] if text else []
 

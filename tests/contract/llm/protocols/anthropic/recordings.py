@@ -128,4 +128,49 @@ EVERYTHING: Sequence[bytes] = (
     reason("tool_use", output_tokens=50, output_tokens_details={"thinking_tokens": 20}),
     STOP,
 )
-RECORDINGS = {"text": TEXT, "hosted": HOSTED, "everything": EVERYTHING}
+SAID: JsonValue = [{"type": "text", "text": "seen 🌍"}]
+MCP: Sequence[bytes] = (
+    begin(),
+    opened(0, "mcp_tool_use", id="mcptoolu_01A", name="echo", server_name="files", input={}),
+    piece(0, partial_json='{"say":"seen 🌍"}'),
+    closed(0),
+    opened(1, "mcp_tool_result", tool_use_id="mcptoolu_01A", is_error=False, content=SAID),
+    closed(1),
+    *text(2, "It said so."),
+    reason("end_turn"),
+    STOP,
+)
+COMPACTED: Sequence[bytes] = (
+    begin(),
+    opened(0, "compaction", content=""),
+    codec.encode(
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "compaction_delta", "content": "So far: grüße."},
+        }
+    ),
+    closed(0),
+    *text(1, "Now this."),
+    reason("end_turn"),
+    STOP,
+)
+PAUSED: Sequence[bytes] = (
+    begin(),
+    *call(0, "srvtoolu_01A", "web_search", '{"query":"x"}', type="server_tool_use"),
+    opened(1, "web_search_tool_result", tool_use_id="srvtoolu_01A", content=FOUND),
+    closed(1),
+    *text(2, "One more."),
+    *call(3, "srvtoolu_01B", "web_search", '{"query":"y"}', type="server_tool_use"),
+    reason("pause_turn"),
+    STOP,
+)
+"""The provider has yet to run its last call."""
+RECORDINGS = {
+    "text": TEXT,
+    "hosted": HOSTED,
+    "mcp": MCP,
+    "compacted": COMPACTED,
+    "paused": PAUSED,
+    "everything": EVERYTHING,
+}

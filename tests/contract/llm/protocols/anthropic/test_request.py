@@ -48,7 +48,15 @@ def messages_of(*messages: LLMMessage, facts: ModelFacts = FACTS) -> JsonValue:
     """The conversation of a request that goes on with a word of the user."""
     *earlier, last = encoded(asking(*messages, message("user", "go on")), facts)["messages"]
     assert last["content"][-1]["text"] == "go on"
-    return earlier
+    return [_unmarked(item) for item in earlier]
+
+
+def _unmarked(item: JsonObject) -> JsonObject:
+    blocks = [
+        {name: value for name, value in block.items() if name != "cache_control"}
+        for block in item["content"]
+    ]
+    return item | {"content": blocks}
 
 
 def said(text: str) -> JsonObject:
@@ -454,19 +462,41 @@ def test_a_call_without_a_result_is_answered_and_a_result_without_a_call_is_not_
     assert (only["tool_use_id"], only["is_error"]) == (A, True)
 
 
-def test_cache_hints_are_few_and_follow_the_latest_user_message() -> None:
-    request = asking(
-        message("user", "one"),
-        message("assistant", "ok"),
-        message("user", "two", MediaPart("image/png", PNG)),
-        called(A),
-        result_of(A, "x"),
-        system=("a", "b"),
-        tools=(READ, READ),
+def marked_blocks(*messages: LLMMessage, **fields: JsonValue) -> list[JsonObject]:
+    """The blocks of the conversation that end what the provider keeps, as they are without it."""
+    body = encoded(asking(*messages, system=("a", "b"), tools=(READ,), **fields))
+    assert body["system"][-1]["cache_control"] == body["tools"][-1]["cache_control"]
+    blocks = [block for item in body["messages"] for block in item["content"]]
+    return [
+        {name: value for name, value in block.items() if name != "cache_control"}
+        for block in blocks
+        if "cache_control" in block
+    ]
+
+
+def test_in_a_loop_of_tools_the_last_results_of_this_request_and_the_last_are_marked() -> None:
+    first = (message("user", "two", MediaPart("image/png", PNG)), called(A), result_of(A, "x"))
+    result: JsonObject = {"type": "tool_result", "tool_use_id": A, "content": "x"}
+    assert marked_blocks(*first) == [IMAGE, result]
+    assert marked_blocks(*first, called(B), result_of(B, "y")) == [
+        result,
+        {"type": "tool_result", "tool_use_id": B, "content": "y"},
+    ]
+
+
+def test_after_an_answer_the_prompt_before_and_the_prompt_now_are_marked() -> None:
+    assert marked_blocks(message("user", "one")) == [said("one")]
+    spoken = (message("user", "one"), message("assistant", "ok"), message("user", "two"))
+    assert marked_blocks(*spoken) == [said("one"), said("two")]
+
+
+def test_what_is_marked_is_kept_for_an_hour_if_configured() -> None:
+    body = encoded(
+        asking(message("user", "hi"), options={"anthropic": {"cacheTtl": "1h"}}, system=("a",))
     )
-    raw = b"".join(wire_protocol.encode(ANTHROPIC_MESSAGES, request, FACTS))
-    assert raw.count(b"cache_control") == 3
-    body = codec.decode_any(raw)
-    assert body["messages"][2]["content"] == [said("two") | {"cache_control": HINT}, IMAGE]
-    only_image = asking(message("user", MediaPart("image/png", PNG)))
-    assert encoded(only_image)["messages"][0]["content"] == [IMAGE | {"cache_control": HINT}]
+    hour = {"type": "ephemeral", "ttl": "1h"}
+    assert body["messages"][0]["content"][0]["cache_control"] == hour
+    assert body["system"][0]["cache_control"] == hour
+    assert "cache_ttl" not in body
+    with pytest.raises(LLMError, match="cacheTtl"):
+        encoded(asking(message("user", "hi"), options={"anthropic": {"cacheTtl": "2h"}}))

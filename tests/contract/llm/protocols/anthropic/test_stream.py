@@ -1,11 +1,17 @@
 """Recorded streams in, events out: what only an Anthropic Messages answer says."""
 
+import pytest
+
 from perdure.llm.event import Finish, HostedToolResult, ToolCall, ToolInputInvalid, Usage
 from perdure.llm.message import ToolResult
 from tests.contract.llm.protocols.anthropic.recordings import (
+    COMPACTED,
     FOUND,
     HOSTED,
+    MCP,
+    PAUSED,
     PING,
+    SAID,
     STOP,
     call,
     closed,
@@ -31,6 +37,50 @@ def test_what_the_provider_runs_itself_comes_with_its_result() -> None:
         ),
         *spoken("text-0", "Found."),
         Finish("stop", Usage(input=25, output=15)),
+    ]
+
+
+def test_a_paused_answer_says_that_it_goes_on() -> None:
+    *_, finish = step_all(PAUSED)
+    assert finish == Finish("stop", Usage(input=25, output=15), paused=True)
+    *_, finish = step_all([*text(0, "a"), reason("compaction"), STOP])
+    assert isinstance(finish, Finish)
+    assert finish.paused
+    # Its own calls come first: the results of ours are what it waits for.
+    *_, finish = step_all([*call(0, "a", "read", "{}"), reason("pause_turn"), STOP])
+    assert finish == Finish("tool-calls", Usage(output=15))
+
+
+def test_a_call_of_an_mcp_server_keeps_the_server() -> None:
+    assert step_all(MCP)[:5] == [
+        *asked("mcptoolu_01A", "echo", '{"say":"seen 🌍"}'),
+        ToolCall(
+            "mcptoolu_01A",
+            "echo",
+            {"say": "seen 🌍"},
+            True,
+            {"anthropic": {"type": "mcp_tool_use", "serverName": "files"}},
+        ),
+        HostedToolResult(
+            "mcptoolu_01A", ToolResult("json", SAID), {"anthropic": {"type": "mcp_tool_result"}}
+        ),
+    ]
+
+
+def test_a_failed_call_of_an_mcp_server_is_told_and_kept() -> None:
+    made = opened(0, "mcp_tool_use", id="mcptoolu_1", name="echo", server_name="s", input={})
+    said = [{"type": "text", "text": "no such file"}]
+    result = opened(1, "mcp_tool_result", tool_use_id="mcptoolu_1", is_error=True, content=said)
+    events = step_all([made, closed(0), result, closed(1), reason("end_turn")])
+    native = {"anthropic": {"type": "mcp_tool_result", "content": said}}
+    assert events[-1] == HostedToolResult("mcptoolu_1", ToolResult("error", "no such file"), native)
+
+
+def test_a_summary_of_the_provider_is_kept_where_it_was_made() -> None:
+    native = {"anthropic": {"type": "compaction"}}
+    assert step_all(COMPACTED)[:-1] == [
+        *thought("reasoning-0", "So far: grüße.", known=native, kept=native),
+        *spoken("text-0", "Now this."),
     ]
 
 
@@ -92,7 +142,29 @@ def test_a_block_that_is_never_closed_ends_with_the_next_one() -> None:
         *thought("reasoning-0", "hm", known=signed, kept=signed),
         *spoken("text-0", "a"),
         *asked("a", "read"),
-        *asked("b", "read"),
         ToolCall("a", "read", {}),
+        *asked("b", "read"),
         ToolCall("b", "read", {}),
     ]
+
+
+@pytest.mark.parametrize("after", ["text", "thinking", "tool_use", "server_tool_use", "new_kind"])
+def test_a_complete_call_is_passed_on_when_the_next_block_begins(after: str) -> None:
+    called = call(0, "a", "read", '{"path":"x"}')
+    assert ToolCall("a", "read", {"path": "x"}) not in step_all(called)
+    begun = step_all([*called, opened(1, after, id="srvtoolu_b", name="read")])
+    assert begun.count(ToolCall("a", "read", {"path": "x"})) == 1
+    ended = step_all([*called, opened(1, after, id="srvtoolu_b", name="read"), reason("tool_use")])
+    assert ended.count(ToolCall("a", "read", {"path": "x"})) == 1
+
+
+def test_the_call_that_the_limit_cut_is_not_run_and_those_before_it_are() -> None:
+    frames = [
+        *call(0, "a", "read"),
+        opened(1, "tool_use", id="b", name="read"),
+        reason("max_tokens"),
+    ]
+    events = step_all([*frames, STOP])
+    assert [event.id for event in events if isinstance(event, ToolCall)] == ["a"]
+    assert [event.id for event in events if isinstance(event, ToolInputInvalid)] == ["b"]
+    assert events[-1] == Finish("length", Usage(output=15))

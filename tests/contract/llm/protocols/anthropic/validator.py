@@ -13,7 +13,8 @@ from typing import Final
 from perdure.schema.codec import JsonObject
 
 NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+HOSTED: Final = {"server_tool_use", "mcp_tool_use"}
+SERVER_ID: Final = re.compile(r"(srv|mcp)toolu_[a-zA-Z0-9_]+")
 BODY_BYTES_MAX: Final = 32 * 1024 * 1024
 IMAGE_CHARS_MAX: Final = 5 * 1024 * 1024
 HINTS_MAX: Final = 4
@@ -26,7 +27,8 @@ SIGNS: Final = {
 KNOWN: Final = {
     "user": {"text", "image", "document", "tool_result"},
     "system": {"text"},
-    "assistant": {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"},
+    "assistant": {"text", "thinking", "redacted_thinking", "compaction"}
+    | {"tool_use", "server_tool_use", "mcp_tool_use"},
 }
 
 
@@ -109,7 +111,7 @@ def _answers(blocks: list[JsonObject], open_calls: set[str]) -> Iterator[str]:
 
 
 def _hosted(blocks: list[JsonObject]) -> Iterator[str]:
-    calls = [block["id"] for block in blocks if block["type"] == "server_tool_use"]
+    calls = [block["id"] for block in blocks if block["type"] in HOSTED]
     results = [b["tool_use_id"] for b in blocks if b["type"].endswith("_tool_result")]
     if calls != results or not all(map(SERVER_ID.fullmatch, calls)):
         yield "server tools without their results"
@@ -130,7 +132,9 @@ def _block(block: JsonObject, role: str) -> Iterator[str]:
             yield "a document that is none"
         case "tool_use" if not NAME.fullmatch(block["name"]) or not NAME.fullmatch(block["id"]):
             yield "tool_use with a bad name or id"
-        case "tool_use" | "server_tool_use" if not isinstance(block["input"], dict):
+        case "tool_use" | "server_tool_use" | "mcp_tool_use" if not isinstance(
+            block["input"], dict
+        ):
             yield "input is no object"
         case "tool_result":
             yield from _result(block)

@@ -62,7 +62,6 @@ WIRE = Wire(
     stops={
         "end_turn": "stop",
         "stop_sequence": "stop",
-        "pause_turn": "stop",
         "tool_use": "stop",
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
@@ -74,13 +73,14 @@ WIRE = Wire(
     counted_at_reason=Usage(input=25, output=15),
     everything=wire.EVERYTHING,
     recordings=wire.RECORDINGS,
+    calls_early=True,
     everything_is=[
         *thought("reasoning-0", "Let me ", "see.", kept={"anthropic": {"signature": "RXJvQg=="}}),
         *thought("reasoning-1", known=REDACTED, kept=REDACTED),
         *spoken("text-0", "Grüße 🌍, ", "now the files."),
         *asked(READ, "read", '{"path":', '"ä.txt"}'),
-        *asked(GLOB, "glob", '{"pattern":"*"}'),
         ToolCall(READ, "read", {"path": "ä.txt"}),
+        *asked(GLOB, "glob", '{"pattern":"*"}'),
         ToolCall(GLOB, "glob", {"pattern": "*"}),
         Finish(
             "tool-calls", Usage(input=70, output=30, reasoning=20, cache_read=30, cache_write=8)
@@ -120,6 +120,23 @@ WIRE = Wire(
                 {"cache_read_input_tokens": 5, "cache_creation_input_tokens": 2},
             ),
             Usage(input=25, output=15, cache_read=5, cache_write=2),
+        ),
+        (
+            ended({"input_tokens": 7}, {"input_tokens": 0, "cache_read_input_tokens": 0}),
+            Usage(input=7, output=15),
+        ),
+        (
+            ended(
+                {
+                    "cache_creation_input_tokens": 9,
+                    "cache_creation": {
+                        "ephemeral_5m_input_tokens": 5,
+                        "ephemeral_1h_input_tokens": 4,
+                    },
+                },
+                {},
+            ),
+            Usage(input=25, output=15, cache_write=9, cache_write_hour=4),
         ),
         (
             ended({}, {"output_tokens_details": {"thinking_tokens": 99}}),

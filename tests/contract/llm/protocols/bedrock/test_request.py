@@ -175,12 +175,21 @@ def test_cache_points_stand_where_a_model_takes_them() -> None:
     body = encoded(request, CLAUDE)
     assert body["system"] == [said("a"), said("b"), HINT]
     assert body["toolConfig"]["tools"] == [SPEC, HINT]
-    assert body["messages"][2] == user(said("two"), HINT, IMAGE)
-    assert codec.encode(body).count(b"cachePoint") == 3
-    assert codec.encode(encoded(request, NOVA)).count(b"cachePoint") == 2
+    assert body["messages"][2] == user(said("two"), IMAGE, HINT)
+    assert body["messages"][-1]["content"][-1] == HINT
+    assert codec.encode(body).count(b"cachePoint") == 4
+    nova = encoded(request, NOVA)
+    assert nova["messages"][2] == user(said("two"), HINT, IMAGE)
+    assert codec.encode(nova).count(b"cachePoint") == 3
     assert b"cachePoint" not in codec.encode(encoded(request, LLAMA))
     old = ModelFacts(name="anthropic.claude-3-haiku-20240307-v1:0")
     assert b"cachePoint" not in codec.encode(encoded(request, old))
+
+
+def test_what_is_marked_is_kept_for_an_hour_if_configured() -> None:
+    options = {"bedrock": {"cacheTtl": "1h"}}
+    body = encoded(asking(message("user", "hi"), options=options), CLAUDE)
+    assert body["messages"][0]["content"][-1] == {"cachePoint": {"type": "default", "ttl": "1h"}}
 
 
 def thinking(

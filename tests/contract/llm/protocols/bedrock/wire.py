@@ -100,6 +100,13 @@ WIRE = Wire(
         (ended(), COUNTED),
         ([wire.counts(), wire.reason("end_turn")], COUNTED),
         (ended(cacheReadInputTokens=3), Usage(input=25, output=15, cache_read=3)),
+        (
+            ended(
+                cacheWriteInputTokens=9,
+                cacheDetails=[{"ttl": "1h", "inputTokens": 4}, {"ttl": "5m", "inputTokens": 5}],
+            ),
+            Usage(input=25, output=15, cache_write=9, cache_write_hour=4),
+        ),
         (ended(inputTokens=-4), Usage(output=15)),
         (ended(inputTokens=None), Usage(output=15)),
         (ended(inputTokens="many"), None),

@@ -91,4 +91,33 @@ EVERYTHING: Sequence[bytes] = (
         thoughtsTokenCount=20,
     ),
 )
-RECORDINGS = {"text": TEXT, "hosted": HOSTED, "everything": EVERYTHING}
+PICTURE: JsonObject = {"mimeType": "image/png", "data": "iVBORw0KGgo="}
+IMAGE: Sequence[bytes] = (
+    chunk({"inlineData": PICTURE | {"data": "ZHJhZnQ="}, "thought": True}),
+    chunk(said("Here: ")),
+    chunk({"inlineData": PICTURE, "thoughtSignature": "cGljdHVyZQ=="}),
+    chunk(said("🌍"), why="STOP"),
+)
+SEARCHED: JsonObject = {
+    "toolType": "GOOGLE_SEARCH_WEB",
+    "args": {"queries": ["grüße"]},
+    "id": "s1",
+}
+RESULTS: JsonObject = {
+    "toolType": "GOOGLE_SEARCH_WEB",
+    "response": {"search_suggestions": "<b>ä</b>"},
+    "id": "s1",
+}
+TOOLS: Sequence[bytes] = (
+    chunk({"toolCall": SEARCHED, "thoughtSignature": "c2VhcmNo"}),
+    chunk({"toolResponse": RESULTS, "thoughtSignature": "Zm91bmQ="}),
+    chunk({"toolResponse": RESULTS}),
+    chunk(said("Found."), why="STOP"),
+)
+RECORDINGS = {
+    "text": TEXT,
+    "hosted": HOSTED,
+    "image": IMAGE,
+    "tools": TOOLS,
+    "everything": EVERYTHING,
+}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from perdure.llm.error import LLMError
 from perdure.llm.event import (
     Finish,
     HostedToolResult,
@@ -19,7 +20,12 @@ from perdure.schema.codec import JsonObject, JsonValue
 from tests.contract.llm.protocols.gemini.recordings import (
     CODE,
     HOSTED,
+    IMAGE,
+    PICTURE,
     RAN,
+    RESULTS,
+    SEARCHED,
+    TOOLS,
     answered,
     call,
     chunk,
@@ -43,6 +49,35 @@ def test_what_the_provider_runs_itself_comes_with_its_result() -> None:
         *spoken("text-0", "It is 4."),
         Finish("stop", Usage(input=25, output=15)),
     ]
+
+
+def test_an_image_of_the_answer_is_kept_and_drafts_of_it_are_not() -> None:
+    native = {"google": {"thoughtSignature": "cGljdHVyZQ==", "part": "inlineData"}}
+    assert answered(IMAGE)[:-1] == [
+        *spoken("text-0", "Here: "),
+        ToolInputStart("tool_0", "image_generation"),
+        ToolInputEnd("tool_0", "{}"),
+        ToolCall("tool_0", "image_generation", {}, True, native),
+        HostedToolResult("tool_0", ToolResult("json", PICTURE), native),
+        *spoken("text-1", "🌍"),
+    ]
+
+
+def test_any_tool_of_the_provider_is_kept_with_its_response() -> None:
+    called = {"google": {"thoughtSignature": "c2VhcmNo", "part": "toolCall"}}
+    came = {"google": {"thoughtSignature": "Zm91bmQ=", "part": "toolResponse"}}
+    assert answered(TOOLS)[1:-1] == [
+        ToolInputEnd("tool_0", codec.encode(SEARCHED).decode()),
+        ToolCall("tool_0", "google_search_web", SEARCHED, True, called),
+        HostedToolResult("tool_0", ToolResult("json", RESULTS), came),
+        *spoken("text-0", "Found."),
+    ]
+
+
+@pytest.mark.parametrize("part", [{"toolCall": 5}, {"toolResponse": [1]}, {"toolCall": "x"}])
+def test_a_hosted_part_that_is_no_object_is_the_providers_fault(part: JsonObject) -> None:
+    with pytest.raises(LLMError, match="not understood"):
+        step_all([chunk(part)])
 
 
 def test_a_hosted_failure_keeps_the_providers_own_words() -> None:

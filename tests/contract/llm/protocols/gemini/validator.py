@@ -35,6 +35,8 @@ HEAD: Final = {
 DATA: Final = {"text", "inlineData", "functionCall", "functionResponse"} | {
     "executableCode",
     "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
 }
 SCHEMA: Final = {
     "anyOf",

@@ -52,4 +52,78 @@ EVERYTHING: Sequence[bytes] = (
     codec.encode({"choices": [], "usage": USAGE}),
     b"[DONE]",
 )
-RECORDINGS = {"everything": EVERYTHING}
+
+# The pieces that OpenRouter streams for a signed and an encrypted thought.
+DETAILED: Sequence[bytes] = (
+    chunk(
+        {
+            "reasoning": "Let ",
+            "reasoning_details": [{"type": "reasoning.text", "text": "Let ", "index": 0}],
+        }
+    ),
+    chunk(
+        {
+            "reasoning": "me.",
+            "reasoning_details": [{"type": "reasoning.text", "text": "me.", "index": 0}],
+        }
+    ),
+    chunk(
+        {
+            "reasoning_details": [
+                {
+                    "type": "reasoning.text",
+                    "signature": "c2ln",
+                    "format": "anthropic-claude-v1",
+                    "index": 0,
+                }
+            ]
+        }
+    ),
+    chunk(call(0, id="call_a", type="function", name="read", arguments="{}")),
+    chunk(
+        {
+            "reasoning_details": [
+                {"type": "reasoning.encrypted", "data": "RW1", "id": "call_a", "index": 1}
+            ]
+        }
+    ),
+    chunk({}, "tool_calls"),
+    codec.encode({"choices": [], "usage": USAGE}),
+    b"[DONE]",
+)
+
+THINKING: Sequence[bytes] = (
+    chunk({"role": "assistant", "content": ""}),
+    chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Ein "}]}]}),
+    chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Gruß?"}]}]}),
+    chunk({"content": [{"type": "thinking", "thinking": [], "closed": True}]}),
+    chunk({"content": "Grüße"}),
+    chunk({"content": [{"type": "text", "text": " 🌍"}]}),
+    chunk({}, "stop", usage=USAGE),
+    codec.encode({"choices": [], "usage": None}),
+    b"[DONE]",
+)
+"""As Mistral's reasoning models send it (API reference, chat completion stream)."""
+
+WITHOUT_REASON: Sequence[bytes] = (
+    codec.encode({"choices": [{"delta": {"content": "I look.", "tool_calls": None}, "index": 0}]}),
+    codec.encode(
+        {
+            "choices": [
+                {"delta": call(0, id="tooluse_1", type="function", name="read", arguments="")}
+            ]
+        }
+    ),
+    codec.encode({"choices": [{"delta": call(0, arguments='{"path":')}]}),
+    codec.encode({"choices": [{"delta": call(0, arguments='"ä.txt"}')}]}),
+    codec.encode({"choices": [], "usage": USAGE}),
+    b"[DONE]",
+)
+"""As Snowflake Cortex sends it: no finish reason, then the counts."""
+
+RECORDINGS = {
+    "everything": EVERYTHING,
+    "reasoning details": DETAILED,
+    "thinking": THINKING,
+    "without a reason": WITHOUT_REASON,
+}

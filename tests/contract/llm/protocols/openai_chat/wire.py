@@ -30,6 +30,11 @@ def ended(usage: JsonObject | None) -> list[bytes]:
     return [wire.chunk({}, "stop", usage=usage), DONE]
 
 
+def _counted_in_choice(usage: JsonObject) -> bytes:
+    choice = {"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage}
+    return codec.encode({"choices": [choice]})
+
+
 def refused(message: str) -> JsonObject:
     return {"error": {"message": message}}
 
@@ -38,7 +43,6 @@ WIRE = Wire(
     offsets="byte offsets, OpenAI Chat",
     protocol=OPENAI_CHAT,
     body_of=wire.body_of,
-    line_ends=(b"\n", b"\r\n", b"\r"),
     text=text,
     half=text(0, "half"),
     call=call,
@@ -49,6 +53,12 @@ WIRE = Wire(
         "content_filter": "content-filter",
         "tool_calls": "stop",
         "function_call": "stop",
+        "model_length": "length",
+        "model_context_window_exceeded": "length",
+        "sensitive": "content-filter",
+        "abort": "error",
+        "insufficient_system_resource": "error",
+        "network_error": "error",
         "something_new": "unknown",
     },
     for_calls="tool_calls",
@@ -56,6 +66,7 @@ WIRE = Wire(
     counted_at_reason=None,
     everything=wire.EVERYTHING,
     recordings=wire.RECORDINGS,
+    ends={"without a reason": 2},
     everything_is=[
         *thought("reasoning-0", "Let me ", "see."),
         *spoken("text-0", "Grüße 🌍, ", "now the files."),
@@ -79,6 +90,31 @@ WIRE = Wire(
             "overflow",
         ),
         (b'{"object":"error","message":"rate limit"}', "rate limit", "rate-limit"),
+        (
+            wire.chunk({}, "error", error={"code": 502, "message": "Upstream gone"}),
+            "Upstream gone",
+            "provider-internal",
+        ),
+        (
+            codec.encode(
+                {"choices": [{"finish_reason": "error", "error": {"code": 429, "message": "Slow"}}]}
+            ),
+            "Slow",
+            "rate-limit",
+        ),
+        (
+            codec.encode(
+                {
+                    "error": {
+                        "code": 400,
+                        "message": "Provider returned error",
+                        "metadata": {"raw": '{"error":{"message":"prompt is too long"}}'},
+                    }
+                }
+            ),
+            "Provider returned error: prompt is too long",
+            "overflow",
+        ),
     ],
     refusals=[
         (503, refused("Overloaded"), "overload"),
@@ -100,6 +136,19 @@ WIRE = Wire(
         (
             ended({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}),
             Usage(input=5, output=1, cache_read=4),
+        ),
+        # Groq counts in a field of its own, Moonshot in the choice.
+        ([wire.chunk({}, "stop", x_groq={"id": "r", "usage": wire.USAGE}), DONE], TOKENS),
+        ([wire.chunk({}, "stop", usage=None, x_groq={"id": "r"}), DONE], None),
+        ([_counted_in_choice(wire.USAGE), DONE], TOKENS),
+        # Some servers count nothing once more, at the end.
+        (
+            [
+                wire.chunk({}, "stop", usage=wire.USAGE),
+                wire.chunk({}, usage={"prompt_tokens": 0, "completion_tokens": 0}),
+                DONE,
+            ],
+            TOKENS,
         ),
     ],
     silent=[

@@ -113,6 +113,9 @@ SEARCH: JsonObject = {
 }
 
 
+COMPACTION: JsonObject = {"type": "compaction", "id": "cmp_1", "encrypted_content": "c2VhbGVk"}
+
+
 def hosted(index: int, item: JsonObject) -> list[bytes]:
     at: JsonObject = {"item_id": item["id"], "output_index": index}
     begun = item | {"status": "in_progress"}
@@ -150,6 +153,7 @@ _BASH: JsonObject = {"call_id": "call_a", "name": "bash", "arguments": ""}
 RECORDINGS: Mapping[str, Sequence[bytes]] = {
     "everything": EVERYTHING,
     "text": (created(), *message(0, "Hel", "lo"), completed()),
+    "compacted": (created(), *hosted(0, COMPACTION), *message(1, "Grüße"), completed()),
     "refusal": (created(), *message(0, "I can", "not.", kind="refusal"), completed()),
     "cut by length": (
         created(),

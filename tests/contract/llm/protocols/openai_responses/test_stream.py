@@ -15,6 +15,7 @@ from perdure.llm.event import (
 from perdure.llm.message import ToolResult
 from perdure.schema.codec import JsonObject
 from tests.contract.llm.protocols.openai_responses.recordings import (
+    COMPACTION,
     RECORDINGS,
     SEARCH,
     call,
@@ -124,6 +125,27 @@ def test_a_call_that_never_ends_is_settled_with_the_answer() -> None:
             {"d": 6},
         ),
         ({"type": "mcp_call", "id": "mcp_1", "arguments": "{"}, "mcp", {"value": "{"}),
+        (
+            {
+                "type": "mcp_list_tools",
+                "id": "mcpl_1",
+                "server_label": "d",
+                "tools": [{"name": "r"}],
+            },
+            "mcp_list_tools",
+            {"server_label": "d"},
+        ),
+        (COMPACTION, "compaction", {}),
+        (
+            {"type": "tool_search_call", "id": "tsc_1", "arguments": {"goal": "x"}},
+            "tool_search",
+            {"arguments": {"goal": "x"}},
+        ),
+        (
+            {"type": "tool_search_output", "id": "tso_1", "tools": [{"name": "r"}]},
+            "tool_search_output",
+            {},
+        ),
     ],
 )
 def test_what_the_provider_ran_is_a_call_with_its_whole_item_as_result(

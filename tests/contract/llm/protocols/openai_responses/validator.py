@@ -18,9 +18,13 @@ TEXT_CHARS_MAX: Final = 10_485_760
 TEXT_KINDS: Final = {"user": "input_text", "system": "input_text", "assistant": "output_text"}
 HOSTED: Final = {
     "code_interpreter_call",
+    "compaction",
     "file_search_call",
     "image_generation_call",
     "mcp_call",
+    "mcp_list_tools",
+    "tool_search_call",
+    "tool_search_output",
     "web_search_call",
 }
 COMBINATORS: Final = {"anyOf", "oneOf", "allOf", "not", "enum"}

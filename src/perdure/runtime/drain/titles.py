@@ -21,6 +21,7 @@ from perdure.core.session import title
 from perdure.llm.error import LLMError
 from perdure.llm.event import Finish, TextDelta, Usage
 from perdure.llm.message import LLMMessage, Segment, TextPart
+from perdure.llm.model_call import ModelCall
 from perdure.llm.request import GenerationControls, LLMRequest
 from perdure.location.agents.agents import TITLE
 from perdure.location.location import Location
@@ -102,7 +103,8 @@ class Titles:
             headers=model_choice.correlation(untitled.session.id),
         )
         async with asyncio.timeout(limits.TITLE_SECONDS_MAX):
-            said, used = await _answer(model, request)
+            call = self._services.slots.limited(model, tokens=limits.TITLE_TOKENS_MAX)
+            said, used = await _answer(call, request)
         spent = None
         if used is not None:
             session = untitled.session
@@ -157,11 +159,11 @@ def _model(
     return model if isinstance(model, ResolvedModel) else None
 
 
-async def _answer(model: ResolvedModel, request: LLMRequest) -> tuple[str, Usage | None]:
+async def _answer(call: ModelCall, request: LLMRequest) -> tuple[str, Usage | None]:
     """What was said, and what the provider counted, if it came so far."""
     said = ""
     used: Usage | None = None
-    stream = model.call(request)
+    stream = call(request)
     try:
         async for batch in stream:
             said += "".join(event.text for event in batch if isinstance(event, TextDelta))
