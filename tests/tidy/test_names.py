@@ -44,8 +44,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "operating system and shell": """
         bash clock descriptor directory filesystem filter fs git health input kind launcher log
-        metrics parent piped policy post repository sandbox scan search shell storage syscall
-        telemetry time tree workspace wrapper
+        metrics parent piped policy post repository sandbox scan scratch search shell storage
+        syscall telemetry time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits
