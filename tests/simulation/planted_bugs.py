@@ -149,7 +149,7 @@ PLANTED_BUGS: Final = (
         symbol="core.compaction.transcript:text_of",
         edit=Before("message = omission.whole(message)"),
         promise="S36",
-        first=167,
+        first=56,
     ),
     PlantedBug(
         name="a history that is kept does not learn of an exclusion",
@@ -227,8 +227,8 @@ PLANTED_BUGS: Final = (
     ),
     PlantedBug(
         name="an answer for which no memory is left leaves its step open",
-        symbol="runtime.turn.provider_turn:ProviderTurn._settle_step",
-        edit=Before("if reason == TURN_OUT_OF_MEMORY:\n    return"),
+        symbol="runtime.turn.step_settlement:StepSettlement._settle_step",
+        edit=Before("if 'no memory left' in reason:\n    return"),
         promise="P2|P4",
     ),
     PlantedBug(

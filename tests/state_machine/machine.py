@@ -452,10 +452,11 @@ class Sessions(RuleBasedStateMachine):
             idle = sent.session_id not in runtime.sessions.active()
             return await reading.send(runtime, sent, resume=resume), idle
 
+        self.expected.look()
         new = sent.admitted is None
-        if resume:
+        if resume and sent.promoted is None:
             self.expected.wake(sent.session_id)
-        elif self.expected.sessions[sent.session_id].reverting:
+        elif not resume and self.expected.sessions[sent.session_id].reverting:
             # It ends the revert, and asks for no run.
             self.expected.stop(sent.session_id)
         receipt, idle = self.directory.ask(send)

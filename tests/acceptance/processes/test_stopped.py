@@ -92,10 +92,17 @@ async def test_an_idle_session_of_a_stopped_process_is_run_by_another(
         await a.api.ask(session, "first")
         with a.suspended():
             # Both before and after it is known that the process is silent.
+            hold = asyncio.Event()
+            provider.then(text("ok", hold=hold))
             await b.api.prompt(session, "second")
-            await silent(b.api)
-            await b.api.wait(session)
+            waiting = asyncio.create_task(b.api.wait(session))
+            await provider.arrived(2)
             assert provider.requests_with("second") == 1
+            # Who waited for the stopped process waits for the one that took its place.
+            ended, _ = await asyncio.wait([waiting], timeout=4 * limits.ELSEWHERE_LOOK_SECONDS)
+            assert not ended
+            hold.set()
+            await waiting
             await b.api.ask(session, "third")
             assert provider.requests_with("third") == 1
         messages = await a.api.ask(session, "fourth")

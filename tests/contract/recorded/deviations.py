@@ -30,6 +30,7 @@ class Order:
 
 
 _WAY: Final = "a step tells by which way its request went"
+_DROPPED: Final = "an answer whose connection broke is asked for again (ADR 37)"
 EXCHANGES: Final[Mapping[str, str]] = {
     # In several recordings.
     r"(?!location_catalog)\w+: .*: \.cursor\.(previous|next) is missing": (
@@ -194,6 +195,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "what the user said is kept word for word beside the summary"
     ),
     r"compaction: \w+ next\.spent is new": "what a summary has cost is durable here",
+    r"drop: \w+ next\.(message\.excluded|retried) is new": _DROPPED,
 }
 """Where an event has another shape: a reason by `run: stream event: difference`."""
 
@@ -223,6 +225,18 @@ RUNS: Final[Mapping[str, Order]] = {
     "junkjson": Order(
         (*_BEGIN, *_TOOL[:2], "tool.failed", "step.ended", *_TEXT),
         _UNUSABLE,
+    ),
+    "drop": Order(
+        (
+            *_BEGIN,
+            "text.started",
+            "text.ended",
+            "message.excluded",
+            "step.failed",
+            "retried",
+            *_TEXT,
+        ),
+        _DROPPED,
     ),
     "perm_reject": _SETTLED,
     "question_reject": _SETTLED,
@@ -263,6 +277,9 @@ SETTLED: Final[Mapping[str, str]] = {
     r"compaction: \w+\.data\[compaction\]\.directives is new": (
         "what the user said is kept word for word beside the summary"
     ),
+    r"drop: assistant, text, stop is new after assistant, text, error": _DROPPED,
+    r"drop: \w+\.data\[assistant\]\.(time\.excluded|cost|tokens) is new": _DROPPED,
+    r"drop: \w+\.data\[assistant\]\.error is missing": _DROPPED,
     r"junkjson: assistant, tool pending, error is missing after user": _UNUSABLE,
     r"junkjson: assistant, tool error, tool-calls is new after user": _UNUSABLE,
     r"junkjson: assistant, text, stop is new after assistant, tool error, tool-calls": _UNUSABLE,

@@ -239,7 +239,7 @@ export interface CompactionMessage {
   readonly todos?: readonly Todo[] | undefined
 }
 
-/** What a compaction freed. Sizes are estimates of the next request, in tokens. */
+/** The report of a compaction. Sizes are estimates of the next request, in tokens. */
 export interface CompactionReport {
   readonly outcome: "nothing" | "pruned" | "summarised"
   readonly tokensBefore: number

@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
 
 
 class _Exclusion(Value, kw_only=True):
-    """What to exclude or restore first; no message id: nothing."""
+    """The first message to exclude or restore; without a message id, none."""
 
     message_id: str
     call_id: str | None

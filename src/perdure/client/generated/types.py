@@ -484,7 +484,7 @@ class CompactionMessage(TypedDict):
 
 
 class CompactionReport(TypedDict):
-    """What a compaction freed. Sizes are estimates of the next request, in tokens."""
+    """The report of a compaction. Sizes are estimates of the next request, in tokens."""
 
     outcome: Literal["nothing", "pruned", "summarised"]
     tokensBefore: int

@@ -1,4 +1,4 @@
-"""How a compaction ended, and the reasons that are told when it could not help."""
+"""The outcomes of a compaction, and the reasons that are told when it could not help."""
 
 from typing import Final, Literal
 
@@ -19,7 +19,7 @@ class Compacted(Value, kw_only=True):
     """Estimated size of the whole request."""
     tokens_after: int
     results: int = 0
-    """How many results were pruned."""
+    """The number of pruned results."""
     note: str = ""
     """Why it was not summarised although that was tried."""
 

@@ -47,7 +47,7 @@ def choose_old(
 def choose_enough(
     history: Sequence[SessionMessage], tokens: Sequence[int], *, room: int, keep_tokens: int
 ) -> tuple[Prunable, ...]:
-    """What to prune so that the conversation has at most `room` tokens; empty if it cannot."""
+    """The results to prune for at most `room` tokens of conversation; empty if it cannot."""
     chosen = list(choose_old(history, tokens, keep_tokens=keep_tokens))
     excess = sum(tokens) - room - sum(found.saves for found in chosen)
     for message in history[first_kept(tokens, keep_tokens) :]:

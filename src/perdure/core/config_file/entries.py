@@ -89,7 +89,7 @@ class TimeEntry(Entry, frozen=True):
 
 
 class DialectEntry(Entry, frozen=True):
-    """How the requests of a Chat Completions provider differ; null is the default.
+    """The differences of a Chat Completions provider's requests; null is the default.
 
     See llm.encoding.chat_dialect.ChatDialect.
     """
@@ -132,7 +132,7 @@ class TimeoutEntry(Entry, frozen=True):
 
 
 class ProviderLimitsEntry(Entry, frozen=True):
-    """What all Sessions together may ask of a provider; see core.models.provider_limits."""
+    """The most that all Sessions may ask of a provider together; core.models.provider_limits."""
 
     concurrent: Positive | UnsetType = UNSET
     requests_per_minute: Positive | UnsetType = UNSET
@@ -275,7 +275,7 @@ RecoveryPolicy = Literal["ask", "retry", "abandon"]
 
 
 DropPolicy = Literal["continue", "restart", "fail"]
-"""How an answer is treated that broke off (core.request.dropped_answer)."""
+"""The treatment of an answer that broke off (core.request.dropped_answer)."""
 
 
 class ExperimentalEntry(Entry, frozen=True):
@@ -283,7 +283,7 @@ class ExperimentalEntry(Entry, frozen=True):
     recovery: RecoveryPolicy | UnsetType = UNSET
     dropped_answers: DropPolicy | UnsetType = UNSET
     patience: bool | Wait | UnsetType = UNSET
-    """How long a Session waits for a provider, in seconds; `true` means a day."""
+    """The longest wait of a Session for a provider, in seconds; `true` means a day."""
 
 
 class DiagnosticsEntry(Entry, frozen=True):

@@ -27,9 +27,9 @@ class DeviceCode(Confidential, kw_only=True):
     device_code: str
     user_code: str
     url: str
-    """Where the person enters the user code, or confirms it."""
+    """The page on which the person enters or confirms the user code."""
     seconds: int
-    """How long the codes are valid."""
+    """The time for which the codes are valid."""
     interval: int
     """Seconds between two questions whether the person has finished."""
 

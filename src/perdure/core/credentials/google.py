@@ -100,7 +100,7 @@ class _File(Confidential, kw_only=True):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Where tokens and secrets of this login are sent."""
+        """The addresses to which tokens and secrets of this login are sent."""
         own = (
             self.token_uri,
             self.token_url,

@@ -59,9 +59,9 @@ class LoginMethod(Value, kw_only=True):
     id: str
     label: str
     authorize_url: str = ""
-    """Where a browser of this machine begins; empty if the login has a device code."""
+    """The page at which a browser of this machine begins; empty if the login has a device code."""
     device_url: str = ""
-    """Where a device code is asked for; core.credentials.device_login."""
+    """The address that gives device codes; core.credentials.device_login."""
     token_url: str
     client_id: str
     scopes: tuple[str, ...] = ()

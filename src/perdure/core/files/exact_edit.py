@@ -111,7 +111,7 @@ def _count_lines(text: str) -> int:
 
 
 def _split_common(before: str, after: str) -> tuple[int, str, str]:
-    """Where the first line is that differs, and from there both texts without their common end."""
+    """The first line that differs, and both texts from there, without their common end."""
     if before == after:
         return len(before), "", ""
     start = before.rfind("\n", 0, _common_start(before, after)) + 1
@@ -124,7 +124,7 @@ def _split_common(before: str, after: str) -> tuple[int, str, str]:
 
 
 def _common_start(left: str, right: str) -> int:
-    """How many characters are the same, found by halves because comparing slices is fast."""
+    """The number of equal characters, found by halves because comparing slices is fast."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2

@@ -87,7 +87,7 @@ def bearer_names(names: tuple[str, ...], url: str | None) -> tuple[str, ...]:
 def with_aws_origins(
     url: str | None, origins: Mapping[str, frozenset[str]], variables: Mapping[str, str]
 ) -> dict[str, frozenset[str]]:
-    """Where variables may be sent; those of AWS may go to AWS in any region, and to its endpoint
+    """The addresses for variables; those of AWS may go to AWS in any region, and to its endpoint
     in the environment."""
     known = dict(origins)
     origin = keys.origin_of(url)

@@ -116,9 +116,9 @@ class Settings(Confidential, kw_only=True):
     recovery: RecoveryPolicy | None = None
     """How a request is treated that may have been sent before the process died."""
     dropped_answers: DropPolicy | None = None
-    """How an answer is treated that broke off; None for the usual way."""
+    """The treatment of an answer that broke off; None for the usual way."""
     patience: Patience = USUAL_PATIENCE
-    """How long a request waits for a provider that says "later"."""
+    """The longest wait of a request for a provider that says "later"."""
     snapshots: bool = True
     """Whether file changes of steps are recorded, so that they can be reverted."""
     images: ImageBounds = field(default_factory=ImageBounds)

@@ -117,6 +117,7 @@ class _Search:
                     table.send_signal(row, signal.SIGCONT)
             if not self.found or time.monotonic() >= over:
                 return
+            # Not children of this process, so their end cannot be waited for; in a thread.
             time.sleep(_LOOK_SECONDS)
 
     def _look(self) -> None:

@@ -86,7 +86,7 @@ class ResolvedModel(Confidential, kw_only=True):
     call: ModelCall
     media: MediaLimits
     limits: ProviderLimits = NO_LIMITS
-    """What all Sessions together may ask of its provider."""
+    """The most that all Sessions together may ask of its provider."""
     route: StepRoute | None = None
     """The way to it, if it is reached over a network."""
     prefix: JsonObject | None = None

@@ -63,10 +63,14 @@ class SessionActivity:
         Raises ServiceUnavailableError while the process that runs it does not respond.
         """
         await self.resume_left_over(session_id)
-        await self._coordinator.wait_until_idle(session_id)
-        while await self._store.database.read(lambda tx: self.runs_elsewhere(tx, session_id)):
-            await self._check_response(session_id, "wait")
-            await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+        while True:
+            await self._coordinator.wait_until_idle(session_id)
+            if await self._store.database.read(lambda tx: self.runs_elsewhere(tx, session_id)):
+                await self._check_response(session_id, "wait")
+                await self._clock.sleep(limits.ELSEWHERE_LOOK_SECONDS)
+            elif not self.runs_here(session_id):
+                return
+            # Else this process has taken the run over meanwhile.
 
     async def resume_left_over(self, session_id: SessionID) -> None:
         """Wake the Session if a process left its run when it ended, and none has taken it over."""

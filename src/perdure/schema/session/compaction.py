@@ -8,7 +8,7 @@ from perdure.schema.codec import Record
 
 
 class CompactionReport(Record):
-    """What a compaction freed. Sizes are estimates of the next request, in tokens.
+    """The report of a compaction. Sizes are estimates of the next request, in tokens.
 
     `pruned`: old large tool results are sent as markers that name a file with their text.
     `summarised`: there is a new checkpoint. `nothing`: the request is as large as before.

@@ -208,14 +208,6 @@ async def has_more_pending(tx: Transaction, session_id: SessionID, than: int) ->
     return bool(rows)
 
 
-async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
-    rows: Sequence[Row] = await tx.fetch(
-        "SELECT DISTINCT session_id FROM session_input INDEXED BY session_input_pending"
-        f" WHERE {_IS_PENDING}"
-    )
-    return [SessionID(str(row[0])) for row in rows]
-
-
 async def delete_after(tx: Transaction, session_id: SessionID, seq: Seq) -> None:
     """Delete what was admitted or promoted after a revert's boundary."""
     await tx.execute(

@@ -61,12 +61,3 @@ async def list_pending(tx: Transaction, session_id: SessionID, *, limit: int) ->
 async def remove(tx: Transaction, notice_id: MessageID) -> bool:
     """Remove a notice that is being delivered; returns whether it was pending."""
     return await tx.execute("DELETE FROM session_notice WHERE id = :id", {"id": notice_id}) > 0
-
-
-async def sessions_with_pending(tx: Transaction) -> list[SessionID]:
-    """Sessions to wake for their notices; an archived one gets them when it next runs."""
-    rows = await tx.fetch(
-        "SELECT DISTINCT n.session_id FROM session_notice AS n"
-        " JOIN session AS s ON s.id = n.session_id WHERE s.archived = 0"
-    )
-    return [SessionID(str(row[0])) for row in rows]

@@ -23,7 +23,7 @@ from perdure.schema.session.event import Deleted
 from perdure.schema.settings.agent import AgentInfo
 from perdure.store.log.event_store import EventStore
 from perdure.store.processes import interrupt_table
-from perdure.store.tables import inbox_table, notice_table, session_table, task_table
+from perdure.store.tables import attempt_table, inbox_table, notice_table, session_table, task_table
 from tests.fixtures import LOCATION, SESSION, Facts, append, opened_store, rows
 
 GENERAL = AgentInfo(
@@ -235,7 +235,7 @@ async def test_interrupting_the_call_stops_the_child_and_tells_nobody(tmp_path: 
         assert it.coordinator.active == ()
         assert (await it.state(), await it.told()) == ("abandoned", [])
         # What it had not begun with, no later start begins with.
-        assert await it.store.database.read(inbox_table.sessions_with_pending) == []
+        assert await it.store.database.read(attempt_table.list_sessions) == []
 
 
 async def test_the_same_call_again_makes_nothing(tmp_path: Path) -> None:

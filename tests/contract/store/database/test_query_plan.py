@@ -118,11 +118,3 @@ async def test_a_page_of_sessions_is_read_in_order_without_sorting(
     )
     assert len(found) == 1
     assert "USING INDEX session_created" in found[0]
-
-
-async def test_sessions_with_pending_prompts_are_found_without_reading_the_inbox(
-    tmp_path: Path,
-) -> None:
-    found = await plans(tmp_path / "p.db", inbox_table.sessions_with_pending)
-    # The index holds pending entries only: it is as small as the work that waits.
-    assert found == ["SCAN session_input USING INDEX session_input_pending"]

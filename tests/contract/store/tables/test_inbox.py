@@ -51,7 +51,6 @@ async def test_each_delivery_waits_in_the_order_of_admission(
     queued = await store.database.read(lambda tx: inbox_table.get(tx, TWO))
     assert queued is not None
     assert (queued.delivery, queued.admitted_seq) == ("queue", 2)
-    assert await store.database.read(inbox_table.sessions_with_pending) == [SESSION]
 
 
 async def test_a_boundary_may_promote_steers_and_one_queued_prompt(

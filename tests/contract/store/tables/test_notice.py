@@ -37,7 +37,6 @@ async def test_notices_are_told_in_the_order_in_which_they_came(
     await put(store, notice("late", at=3), notice("b", at=2), notice("a", at=2))
     assert await waiting(store) == ["msg_a", "msg_b", "msg_late"]
     assert await waiting(store, limit=2) == ["msg_a", "msg_b"]
-    assert await store.database.read(notice_table.sessions_with_pending) == [SESSION]
 
 
 async def test_the_same_notice_again_is_nothing(store: EventStore, facts: Facts) -> None:
@@ -68,14 +67,10 @@ async def test_a_session_that_is_unknown_gets_none(store: EventStore, facts: Fac
     assert await put(store, notice("nobody", session_id=OTHER)) == [False]
 
 
-async def test_one_that_was_put_away_keeps_its_notice_and_is_not_woken_for_it(
-    store: EventStore, facts: Facts
-) -> None:
-    await append(store, [Facts(OTHER).created()], OTHER)
+async def test_one_that_was_put_away_keeps_its_notice(store: EventStore, facts: Facts) -> None:
     await append(store, [Archived(1, SESSION)])
-    assert await put(store, notice("job"), notice("more", session_id=OTHER)) == [True, True]
+    assert await put(store, notice("job")) == [True]
     assert await waiting(store) == ["msg_job"]
-    assert await store.database.read(notice_table.sessions_with_pending) == [OTHER]
 
 
 async def test_a_deletion_takes_them_along(store: EventStore, facts: Facts) -> None:
