@@ -105,7 +105,8 @@ OTHERS: Final = (
     "kill -STOP {pid}",
     "pkill -9 -f canary-process",
     'python3 -c "import os; os.kill({pid}, 9)"',
-    'python3 -c "import os; os.kill(-1, 9)"',
+    # Signal 0, and what follows, would do no harm if the wall had a hole: it runs as root.
+    'python3 -c "import os; os.kill(-1, 0)" && echo ESCAPED',
     "cat /proc/{pid}/mem",
     "ls -l /proc/{pid}/fd && cat /proc/{pid}/fd/0",
     "cat /proc/{pid}/cmdline; cat /proc/{pid}/environ",
@@ -123,15 +124,15 @@ OTHERS: Final = (
     "mknod disk b 254 0 && head -c 10 disk && echo ESCAPED",
     "ls /dev/vda /dev/sda && head -c 10 /dev/vda /dev/sda && echo ESCAPED",
     "echo x > /proc/sys/kernel/core_pattern && echo ESCAPED",
-    "echo b > /proc/sysrq-trigger && echo ESCAPED",
+    "echo h > /proc/sysrq-trigger && echo ESCAPED",
     "echo 1 > /sys/kernel/profiling && echo ESCAPED",
     "sudo -n true && echo ESCAPED",
     "chroot / true && echo ESCAPED",
     "unshare -n true && echo ESCAPED",
     "keyctl show && echo ESCAPED",
     "dmesg > /dev/null 2>&1 && echo ESCAPED",
-    "hostname changed-name && echo ESCAPED",
-    "date -s 2001-01-01 && echo ESCAPED",
+    "hostname $(hostname) && echo ESCAPED",
+    "date -s \"$(date)\" && echo ESCAPED",
 )
 
 
