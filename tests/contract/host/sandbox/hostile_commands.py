@@ -105,8 +105,7 @@ OTHERS: Final = (
     "kill -STOP {pid}",
     "pkill -9 -f canary-process",
     'python3 -c "import os; os.kill({pid}, 9)"',
-    # Signal 0, and what follows, would do no harm if the wall had a hole: it runs as root.
-    'python3 -c "import os; os.kill(-1, 0)" && echo ESCAPED',
+    # No command here may do harm if the wall has a hole: it may run as root.
     "cat /proc/{pid}/mem",
     "ls -l /proc/{pid}/fd && cat /proc/{pid}/fd/0",
     "cat /proc/{pid}/cmdline; cat /proc/{pid}/environ",
