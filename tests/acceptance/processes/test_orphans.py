@@ -16,6 +16,8 @@ from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls
 from tests.support.server_process import ServerProcess, server_process
 
+pytestmark = pytest.mark.usefixtures("without_sandbox")
+
 LOOP: Final = "while :; do echo $$ >> alive; sleep 0.05; done"
 WRITERS: Final = {
     "in the foreground": LOOP,
@@ -32,14 +34,6 @@ WRITERS: Final = {
     "in place of its shell": f"exec env -i PATH=$PATH sh -c '{LOOP}'",
     "stopped": f"sh -c 'echo $$ >> alive; kill -s STOP $$; {LOOP}'",
 }
-
-
-@pytest.fixture(autouse=True)
-def without_sandbox(folders: ProjectFolders) -> None:
-    """Commands write their process ids, which in a sandbox are those of its own namespace."""
-    directory = Path(folders.environment.config_dir)
-    directory.mkdir(parents=True)
-    (directory / "opencode.json").write_text('{"sandbox": {"mode": "danger-full-access"}}')
 
 
 def running(folders: ProjectFolders) -> set[int]:

@@ -59,11 +59,11 @@ class LocalDetached:
 
     def terminate(self, process: DetachedProcess) -> None:
         if self._is_alive(process):
-            _signal_group(process.pid, signal.SIGTERM)
+            table.signal_group(process.pid, signal.SIGTERM)
 
     async def kill(self, process: DetachedProcess) -> None:
         if self._is_alive(process):
-            _signal_group(process.pid, signal.SIGKILL)
+            table.signal_group(process.pid, signal.SIGKILL)
         for writer in await asyncio.to_thread(table.list_file_writers, process.output):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(writer, signal.SIGKILL)
@@ -161,11 +161,6 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _reap(pid: int) -> None:

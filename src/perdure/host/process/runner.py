@@ -252,10 +252,10 @@ async def _end_group(group: int, child: _Child) -> bool:
         await _wait_for(PROCESS_DRAIN_SECONDS, child.silent)
         left = await _has_remaining(group)
     else:
-        _signal(group, signal.SIGTERM)
+        table.signal_group(group, signal.SIGTERM)
         # Wait for the pipe too: children that clean up get the same time as their leader.
         await _wait_for(PROCESS_TERMINATE_SECONDS, child.exited, child.silent)
-    _signal(group, signal.SIGKILL)
+    table.signal_group(group, signal.SIGKILL)
     await child.exited.wait()
     if await _wait_for(PROCESS_DRAIN_SECONDS, child.silent):
         return left
@@ -284,8 +284,3 @@ async def _wait_for(seconds: float, *events: asyncio.Event) -> bool:
             for event in events:
                 await event.wait()
     return all(event.is_set() for event in events)
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

@@ -2,7 +2,8 @@
 
 Each way is combined with each target. The words in braces are filled in by the test: `out` a
 directory outside with the file `kept`, `secret` a hidden file, `pid` a process outside, `port` and
-`socket` a server outside, `w` the workspace.
+`socket` a server outside, `w` the workspace. They may run as root, so none of them does harm to the
+machine if the sandbox has a hole: no signal to all processes, no other date or host name.
 """
 
 from collections.abc import Iterator
@@ -105,7 +106,7 @@ OTHERS: Final = (
     "kill -STOP {pid}",
     "pkill -9 -f canary-process",
     'python3 -c "import os; os.kill({pid}, 9)"',
-    # No command here may do harm if the wall has a hole: it may run as root.
+    'python3 -c "import os; os.kill(-{pid}, 9)"',
     "cat /proc/{pid}/mem",
     "ls -l /proc/{pid}/fd && cat /proc/{pid}/fd/0",
     "cat /proc/{pid}/cmdline; cat /proc/{pid}/environ",
@@ -122,7 +123,7 @@ OTHERS: Final = (
     "cat /dev/mem && echo ESCAPED",
     "mknod disk b 254 0 && head -c 10 disk && echo ESCAPED",
     "ls /dev/vda /dev/sda && head -c 10 /dev/vda /dev/sda && echo ESCAPED",
-    "echo x > /proc/sys/kernel/core_pattern && echo ESCAPED",
+    "cd /proc/sys/kernel; echo $(cat core_pattern) > core_pattern && echo ESCAPED",
     "echo h > /proc/sysrq-trigger && echo ESCAPED",
     "echo 1 > /sys/kernel/profiling && echo ESCAPED",
     "sudo -n true && echo ESCAPED",
@@ -131,7 +132,7 @@ OTHERS: Final = (
     "keyctl show && echo ESCAPED",
     "dmesg > /dev/null 2>&1 && echo ESCAPED",
     "hostname $(hostname) && echo ESCAPED",
-    "date -s \"$(date)\" && echo ESCAPED",
+    'date -s "$(date)" && echo ESCAPED',
 )
 
 

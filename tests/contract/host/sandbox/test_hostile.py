@@ -19,8 +19,8 @@ from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.ports.sandbox import Wall
 from tests.contract.host.sandbox.hostile_commands import list_commands
 from tests.figures import Figure
+from tests.skipping import cannot_run
 from tests.support import polling
-from tests.support.skipping import cannot_run
 
 TOKEN: Final = "canary-token-7351"
 COMMANDS_MIN: Final = 400
@@ -97,6 +97,7 @@ def world(folder: Path) -> Iterator[World]:
         (sys.executable, "-c", "input()", "canary-process"),
         stdin=subprocess.PIPE,
         env={"SECRET": TOKEN},
+        start_new_session=True,
     )
     words = {
         "w": f"{folder}/w",

@@ -27,9 +27,9 @@ def test_the_deepest_place_decides() -> None:
 
 
 def test_of_two_places_with_one_path_the_stricter_counts() -> None:
-    for places in (("write", "hide"), ("hide", "write")):
-        policy = make_policy(Place(access, "/w") for access in places)
-        assert policy.access("/w/file") == "hide"
+    places = (Place("write", "/w"), Place("hide", "/w"))
+    for given in (places, places[::-1]):
+        assert make_policy(given).access("/w/file") == "hide"
 
 
 def test_temporary_files_go_where_a_command_may_write() -> None:
