@@ -14,11 +14,11 @@ from typing import Final
 
 from perdure.core.sandbox import syscall_filter
 from perdure.core.sandbox.policy import Access, SandboxPolicy, make_policy
+from perdure.host.sandbox.launches import LAUNCHER
 from perdure.ports import ProcessRunner
 from perdure.ports.sandbox import Wall
 from perdure.schema.value import Value
 
-_LAUNCHER: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher.py")
 _WALLS: Final[tuple[Wall, ...]] = ("namespaces", "landlock")
 _PROBE_SECONDS: Final = 10.0
 _PROBE_BYTES: Final = 1_000
@@ -95,7 +95,7 @@ def _prefix(wall: Wall, policy: SandboxPolicy, directory: str) -> tuple[str, ...
     families = syscall_filter.INTERNET if isolated or policy.network else syscall_filter.NETLINK
     program = syscall_filter.make_filter(platform.machine(), families) or b""
     return (
-        *(sys.executable, "-I", "-S", _LAUNCHER, wall),
+        *(*LAUNCHER, wall),
         *("network" if policy.network else "offline", program.hex(), directory),
         *(f"{_LETTERS[place.access]}{place.path}" for place in policy.places),
         "--",

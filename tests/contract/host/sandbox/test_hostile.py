@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ import pytest
 
 from perdure.core.sandbox.policy import Place, SandboxPolicy, make_policy
 from perdure.host.process.runner import LocalProcesses
+from perdure.host.sandbox.launches import Launches
 from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.ports.sandbox import Wall
 from tests.contract.host.sandbox.hostile_commands import list_commands
@@ -38,7 +39,8 @@ class World:
     words: dict[str, str]
     policy: SandboxPolicy
     listeners: list[socket.socket]
-    victim: "subprocess.Popen[bytes]"
+    victim: asyncio.subprocess.Process
+    launches: Launches
 
     def outside(self) -> dict[str, tuple[int, bytes]]:
         """Every file outside, and what commands may not change inside: mode and content."""
@@ -72,7 +74,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def world(folder: Path) -> Iterator[World]:
+async def world(folder: Path) -> AsyncGenerator[World]:
     for name in ("w/.git/hooks", "out", "home/.ssh", "data", "config"):
         (folder / name).mkdir(parents=True)
     for name in (
@@ -93,8 +95,8 @@ def world(folder: Path) -> Iterator[World]:
     for listener in (local, inet):
         listener.listen()
         listener.setblocking(False)
-    victim = subprocess.Popen(
-        (sys.executable, "-c", "input()", "canary-process"),
+    victim = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "input()", "canary-process"),
         stdin=subprocess.PIPE,
         env={"SECRET": TOKEN},
         start_new_session=True,
@@ -118,6 +120,7 @@ def world(folder: Path) -> Iterator[World]:
         Place("read", f"{folder}/w/opencode.json"),
         *(Place("hide", f"{folder}/{name}") for name in ("data", "config", "home/.ssh")),
     )
+    launches = Launches()
     try:
         yield World(
             root=folder,
@@ -125,10 +128,12 @@ def world(folder: Path) -> Iterator[World]:
             policy=make_policy(places),
             listeners=[local, inet],
             victim=victim,
+            launches=launches,
         )
     finally:
+        await launches.aclose()
         victim.kill()
-        victim.communicate()
+        await victim.communicate()
         for listener in (local, inet):
             listener.close()
 
@@ -145,7 +150,7 @@ async def run(world: World, sandbox: LocalSandbox, command: str) -> str:
     """The output of a command in a workspace that has the files it uses."""
     inside = Path(world.words["w"])
     (inside / "mine").write_text("mine")
-    result = await LocalProcesses().run(
+    result = await LocalProcesses(None, world.launches).run(
         await sandbox.wrap(
             ("/bin/bash", "-c", command), policy=world.policy, directory=str(inside)
         ),
@@ -189,7 +194,7 @@ async def test_no_hostile_command_has_an_effect_outside(
     assert escaped == []
     assert after == before
     assert world.connections() == 0
-    assert world.victim.poll() is None
+    assert world.victim.returncode is None
     figure("hostile commands", len(commands))
 
 
