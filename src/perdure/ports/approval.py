@@ -26,6 +26,8 @@ class PermissionAsk(Value, kw_only=True):
     source: PermissionSource | None = None
     protected: bool = False
     """Whether only a person may allow it: each time, or always if `save` offers that."""
+    contained: bool = False
+    """Whether it runs in a sandbox, so that it needs no question if no rule is about it."""
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
     """The agents that called this Session, up to the root; their denials apply too."""

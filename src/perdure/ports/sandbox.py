@@ -28,6 +28,8 @@ class Containment(Value):
     sandbox: Sandbox
     policy: Callable[[], SandboxPolicy]
     """Reads the places anew, because a repository may be made at any time."""
+    ask: bool = False
+    """Whether a person is asked about commands inside that no rule is about."""
 
     async def wrap(self, arguments: Sequence[str], *, directory: str) -> tuple[str, ...]:
         policy = self.policy()

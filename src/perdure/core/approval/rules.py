@@ -102,6 +102,21 @@ def decide_protected(
     return _strictest(granted, action, resources) if granted else Decision("ask", resources[0])
 
 
+def decide_contained(
+    decision: Decision, rules: Ruleset, *, action: str, parts: ResourceParts | None
+) -> Decision:
+    """The decision on a command in a sandbox: what no rule is about needs no question.
+
+    A command that could not be read may contain what a rule is about.
+    """
+    if decision.effect != "ask" or decision.rule is not None:
+        return decision
+    complete = parts is None or parts.complete
+    if complete or not any(wildcard.matches(rule.action, action) for rule in rules):
+        return Decision("allow")
+    return decision
+
+
 def approvals(pairs: Iterable[tuple[str, str]]) -> Ruleset:
     """Saved (action, resource) pairs as rules that allow them."""
     return tuple(Rule(action, resource, "allow") for action, resource in pairs)

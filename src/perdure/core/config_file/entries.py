@@ -313,6 +313,7 @@ class SandboxEntry(Entry, frozen=True):
     network: bool | UnsetType = UNSET
     writable: tuple[str, ...] | UnsetType = UNSET
     hidden: tuple[str, ...] | UnsetType = UNSET
+    ask: bool | UnsetType = UNSET
 
 
 class WebFetchEntry(Entry, frozen=True):

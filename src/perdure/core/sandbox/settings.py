@@ -18,6 +18,8 @@ class SandboxSettings(Value, kw_only=True):
     """Further directories that commands may write to."""
     hidden: tuple[str, ...] = ()
     """Further places that commands may not see."""
+    ask: bool = False
+    """Whether a person is asked about a command inside that no rule is about."""
 
 
 def merge(layers: Iterable[JsonObject]) -> SandboxSettings:
@@ -31,4 +33,5 @@ def merge(layers: Iterable[JsonObject]) -> SandboxSettings:
         network=entry.network is True,
         writable=entry.writable or (),
         hidden=entry.hidden or (),
+        ask=entry.ask is True,
     )

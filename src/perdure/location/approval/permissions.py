@@ -224,6 +224,10 @@ class LocationPermissions:
         decision = permission.decide(
             rules, (), action=ask.action, resources=ask.resources, parts=ask.parts
         )
+        if ask.contained:
+            decision = permission.decide_contained(
+                decision, rules, action=ask.action, parts=ask.parts
+            )
         if decision.effect != "ask":
             return decision
         while True:

@@ -89,9 +89,11 @@ class BuiltinTools(Value, kw_only=True):
         )
 
     def _containment(self, services: ToolServices) -> Containment | None:
-        if self.sandbox is None or services.settings.sandbox.mode == "danger-full-access":
+        settings = services.settings.sandbox
+        if self.sandbox is None or settings.mode == "danger-full-access":
             return None
-        return Containment(self.sandbox, partial(sandbox_policy.read_policy, services))
+        read_policy = partial(sandbox_policy.read_policy, services)
+        return Containment(self.sandbox, read_policy, settings.ask)
 
     def _after_edit(self, services: ToolServices) -> PostEdit:
         return PostEdit(

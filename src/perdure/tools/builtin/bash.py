@@ -111,7 +111,11 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         location = CommandDirectory(root=await environment.path_access.root(), directory=directory)
         await environment.permissions.require(
             permission_ask(
-                input.command, shell=environment.shell, location=location, context=context
+                input.command,
+                shell=environment.shell,
+                location=location,
+                context=context,
+                contained=await bash_sandbox.needs_no_question(environment),
             )
         )
         launch = await bash_sandbox.prepare(

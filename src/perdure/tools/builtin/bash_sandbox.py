@@ -50,6 +50,17 @@ class Launch(Value, kw_only=True):
         return _explanation(self.policy)
 
 
+async def needs_no_question(environment: ToolEnvironment) -> bool:
+    """Whether a command that no rule is about may run unasked, because a sandbox contains it.
+
+    To run one outside a person is asked in any case.
+    """
+    containment = environment.containment
+    if containment is None or containment.ask:
+        return False
+    return await containment.sandbox.wall() is not None
+
+
 async def prepare(
     environment: ToolEnvironment,
     *,
@@ -92,7 +103,7 @@ def _explanation(policy: SandboxPolicy) -> str:
     writable = [place.path for place in policy.places if place.access in {"write", "keep"}]
     network = "the network" if policy.network else "no network"
     return (
-        "It ran in a sandbox, which may have refused something: it can write only to"
+        "It ran in a sandbox, which may have refused something. It can write only to"
         f" {', '.join(writable) or 'no directory'}, has {network}, and does not see files with"
         " secrets. If it needs more, call bash again with `outside`; a person is asked."
     )
