@@ -236,6 +236,7 @@ def _build_runtime(
             hub=hub,
             sessions=sessions,
             coordinator=coordinator,
+            activity=activity,
             pending=requests,
         )
     )
@@ -244,7 +245,9 @@ def _build_runtime(
         sessions=sessions,
         changes=SessionChanges(store, coordinator, clock),
         forks=SessionForks(store, locations, clock, platform.ids),
-        deletions=SessionDeletions(store, followers, coordinator, clock, engine=engine),
+        deletions=SessionDeletions(
+            store, followers, coordinator, activity, clock=clock, engine=engine
+        ),
         snapshots=SessionSnapshots(database),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
