@@ -1,10 +1,10 @@
 """Port for the sandbox: starts a program so that it reaches only what a policy allows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from perdure.core.sandbox.policy import SandboxPolicy
-from perdure.schema.value import Value
+from perdure.schema.value import Confidential, Value
 
 Wall = Literal["namespaces", "landlock"]
 """What keeps a program inside: its own namespaces, or rules of the kernel about files."""
@@ -31,6 +31,22 @@ class Containment(Value):
     ask: bool = False
     """Whether a person is asked about commands inside that no rule is about."""
 
-    async def wrap(self, arguments: Sequence[str], *, directory: str) -> tuple[str, ...]:
+    async def contain(
+        self,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        writable: str | None = None,
+    ) -> "ContainedProgram":
+        """How to start a program inside; it may also write to the file `writable`."""
         policy = self.policy()
-        return await self.sandbox.wrap(arguments, policy=policy, directory=directory)
+        if writable is not None:
+            policy = policy.allowing(writable)
+        wrapped = await self.sandbox.wrap(arguments, policy=policy, directory=directory)
+        return ContainedProgram(wrapped, policy.variables(environment) or environment)
+
+
+class ContainedProgram(Confidential):
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from perdure.host.process import table
 from perdure.host.process.runner import LocalProcesses
 from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.schema.codec import JsonObject, JsonValue
@@ -17,6 +16,7 @@ from tests.support import polling
 from tests.support.api import Api
 from tests.support.instance import running
 from tests.support.project import ProjectFolders, make_folders
+from tests.support.running_processes import has_process_in
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 CAREFUL = {"careful": {"system": "Be careful."}}
@@ -183,7 +183,7 @@ async def test_an_interrupted_command_leaves_nothing_running(
     await api.prompt(session, "go on for ever")
     await polling.until((folders.project / "alive").exists)
     await api.post(f"/api/session/{session}/interrupt")
-    await polling.until(lambda: not _runs_in(folders.project))
+    await polling.until(lambda: not has_process_in(folders.project))
 
 
 # ---- outside ------------------------------------------------------------------------------------
@@ -245,11 +245,46 @@ async def test_a_denied_command_is_not_asked_about(root: Path, provider: Scripte
     assert not (root / "file").exists()
 
 
-def _runs_in(directory: Path) -> bool:
-    for row in table.list_rows():
-        try:
-            if os.readlink(f"/proc/{row.pid}/cwd") == str(directory):
-                return True
-        except OSError:
-            continue
-    return False
+# ---- other programs -----------------------------------------------------------------------------
+
+
+def edit_programs(script: str) -> JsonObject:
+    """A formatter, a checker and a language server that run a script on the file."""
+    program = {"command": ["sh", "-c", script, "x", "$FILE"], "extensions": [".txt"]}
+    return {
+        "formatter": {"one": program},
+        "experimental": {"diagnostics": {"two": program}},
+        "lsp": {"three": {**program, "command": ["sh", "-c", script]}},
+    }
+
+
+async def test_programs_that_run_after_an_edit_are_inside(
+    provider: ScriptedProvider, folders: ProjectFolders, root: Path
+) -> None:
+    out = f"{root}/home/escaped"
+    script = f"echo x >> inside; echo x >> {out}; cat {folders.data}/* >> found; echo $1 >> files"
+    folders.configure_user(**edit_programs(script))
+    async with running(folders) as server:
+        call = Call("write", {"path": "a.txt", "content": "text\n"})
+        await said(server.api, provider, call)
+        inside = folders.project / "inside"
+        await polling.until(lambda: inside.exists() and inside.read_text() == "x\n" * 3)
+    assert not Path(out).exists()
+    assert (folders.project / "found").read_text() == ""
+
+
+@pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
+async def test_a_formatter_may_write_the_file_that_was_edited(
+    provider: ScriptedProvider, folders: ProjectFolders, root: Path, mode: str
+) -> None:
+    script = "tr a-z A-Z < $1 > $TMPDIR/new; cat $TMPDIR/new > $1; echo x > $1.other"
+    formatter = edit_programs(script)["formatter"]
+    rule = {"action": "external_directory", "resource": "*", "effect": "allow"}
+    folders.configure_user(sandbox={"mode": mode}, formatter=formatter, permissions=[rule])
+    async with running(folders) as server:
+        for path in ("a.txt", f"{root}/home/b.txt"):
+            await said(server.api, provider, Call("write", {"path": path, "content": "text\n"}))
+    assert (folders.project / "a.txt").read_text() == "TEXT\n"
+    assert (folders.project / "a.txt.other").exists() == (mode == "workspace-write")
+    assert (root / "home" / "b.txt").read_text() == "TEXT\n"
+    assert not (root / "home" / "b.txt.other").exists()

@@ -47,6 +47,14 @@ class SandboxPolicy(Value, kw_only=True):
             return given
         return {**given, "TMPDIR": self.temporary}
 
+    def allowing(self, path: str) -> "SandboxPolicy":
+        """A policy in which this file can be written, unless it is hidden."""
+        if self.access(path) != "read":
+            return self
+        others = (place for place in self.places if place.path != path)
+        places = (*others, Place("write", path))
+        return make_policy(places, network=self.network, temporary=self.temporary)
+
     def access(self, path: str) -> Access:
         """What the policy says about a canonical path."""
         found: Access = "read"

@@ -101,6 +101,7 @@ class BuiltinTools(Value, kw_only=True):
             directory=services.directory,
             processes=self.processes,
             variables=_variables(services),
+            containment=self._containment(services),
             diagnoser=services.diagnoser,
             edited=lambda path: services.publish(FileEdited(path)),
         )

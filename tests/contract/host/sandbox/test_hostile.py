@@ -22,6 +22,7 @@ from tests.contract.host.sandbox.hostile_commands import list_commands
 from tests.figures import Figure
 from tests.skipping import cannot_run
 from tests.support import polling
+from tests.support.running_processes import has_process_in
 
 TOKEN: Final = "canary-token-7351"
 COMMANDS_MIN: Final = 400
@@ -247,16 +248,4 @@ async def test_everything_that_a_command_started_ends_with_its_group(world: Worl
     await run(world, sandbox, f"setsid env -i sh -c '{loop}' > /dev/null 2>&1 & sleep 0.3")
     alive = Path(world.words["w"], "alive")
     assert alive.stat().st_size > 0
-    await polling.until(lambda: not _has_processes(world))
-
-
-def _has_processes(world: World) -> bool:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                found = os.readlink(entry / "cwd")
-            except OSError:
-                continue
-            if found == world.words["w"]:
-                return True
-    return False
+    await polling.until(lambda: not has_process_in(Path(world.words["w"])))

@@ -16,6 +16,7 @@ from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.ports import ProcessResult
 from tests.skipping import cannot_run
 from tests.support import polling
+from tests.support.running_processes import has_process_in
 
 SECONDS = 20
 
@@ -107,7 +108,7 @@ async def test_a_command_that_takes_too_long_ends_with_all_that_it_started(
     command = f"setsid env -i sh -c '{loop}' & {loop}"
     result = await started.run(command, seconds=0.5)
     assert (result.exit_code, result.timed_out) == (None, True)
-    await polling.until(lambda: not _runs_in(started.workspace))
+    await polling.until(lambda: not has_process_in(started.workspace))
 
 
 async def test_a_cancelled_command_ends(started: Started) -> None:
@@ -116,13 +117,13 @@ async def test_a_cancelled_command_ends(started: Started) -> None:
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    await polling.until(lambda: not _runs_in(started.workspace))
+    await polling.until(lambda: not has_process_in(started.workspace))
 
 
 async def test_what_a_command_leaves_is_told_and_ended(started: Started) -> None:
     result = await started.run("sleep 60 > /dev/null 2>&1 & echo over")
     assert (result.output, result.left_running) == (b"over\n", True)
-    await polling.until(lambda: not _runs_in(started.workspace))
+    await polling.until(lambda: not has_process_in(started.workspace))
 
 
 async def test_a_small_process_that_died_is_started_again(started: Started) -> None:
@@ -178,13 +179,3 @@ async def test_it_ends_with_the_server_and_is_used_for_launchers_alone(tmp_path:
     await launches.aclose()
     assert not table.read_identity(process)
     assert not launches.accepts((*LAUNCHER, "namespaces"))
-
-
-def _runs_in(workspace: Path) -> bool:
-    for row in table.list_rows():
-        try:
-            if os.readlink(f"/proc/{row.pid}/cwd") == str(workspace):
-                return True
-        except OSError:
-            continue
-    return False

@@ -36,3 +36,15 @@ def test_temporary_files_go_where_a_command_may_write() -> None:
     policy = make_policy((), temporary="/t")
     assert policy.variables({"TMPDIR": "/tmp", "A": "b"}) == {"TMPDIR": "/t", "A": "b"}
     assert make_policy(()).variables({"A": "b"}) == {"A": "b"}
+
+
+def test_a_file_can_be_made_writable_unless_it_is_hidden() -> None:
+    places = (Place("write", "/w"), Place("read", "/w/opencode.json"), Place("hide", "/secret"))
+    policy = make_policy(places, network=True, temporary="/t")
+    assert policy.allowing("/w/file") is policy
+    assert policy.allowing("/secret/key").access("/secret/key") == "hide"
+    for path in ("/w/opencode.json", "/elsewhere/file"):
+        allowing = policy.allowing(path)
+        assert allowing.access(path) == "write"
+        assert (allowing.network, allowing.temporary) == (True, "/t")
+    assert policy.allowing("/elsewhere/file").access("/elsewhere/other") == "read"
