@@ -16,6 +16,8 @@ _SHELL: Final = "/bin/sh"
 _OPEN_FILES: Final = "/dev/fd"
 _STANDARD_MAX: Final = 2
 
+_NEEDED: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE")
+
 FileAction = tuple[int, int] | tuple[int, int, int] | tuple[int, int, str, int, int]
 """A file action of os.posix_spawn: close, duplicate or open a descriptor."""
 
@@ -32,6 +34,11 @@ _IGNORED_HERE: Final = (
     signal.SIGCHLD,
 )
 """Signals that this process may ignore and a child must not."""
+
+
+def bare_environment() -> dict[str, str]:
+    """The environment of a process that is part of this program: nothing that may be a secret."""
+    return {name: os.environ[name] for name in _NEEDED if name in os.environ}
 
 
 def start_program(

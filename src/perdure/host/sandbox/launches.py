@@ -101,8 +101,7 @@ class _Server:
             words = program("launch_server")
             self.pid = spawn.start_program(
                 (*words, str(number)),
-                # Nothing of this process's environment, which may hold secrets.
-                environment={},
+                environment=spawn.bare_environment(),
                 files=(
                     (os.POSIX_SPAWN_DUP2, other.fileno(), 0),
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),

@@ -12,21 +12,22 @@ from contextlib import suppress
 from typing import Final
 
 from perdure.core import limits
-from perdure.location.project.project import Repository
 
 COPIED_SETTINGS: Final = (
     r"^(core\.(autocrlf|eol|filemode|ignorecase|precomposeunicode|repositoryformatversion|symlinks)"
     r"|extensions\.objectformat)$"
 )
 """The names, as a pattern of `git config --get-regexp`."""
+_SHA1_CHARS: Final = 40
 _SETTING: Final = re.compile(r"([a-z]+)\.([a-z]+)\n([A-Za-z0-9]{1,16})")
-_COPIED_FILES: Final = ("info/exclude", "info/attributes")
+_COPIED_FILES: Final = ("info/exclude", "info/attributes", "shallow")
 
 
-def make(scratch: str, source: Repository, settings: bytes) -> dict[str, str]:
+def make(scratch: str, common_dir: str, settings: bytes) -> dict[str, str]:
     """Make the directory below `scratch`; returns the variables that have git use it.
 
-    `settings` are the copied settings, as `git config -z` prints them.
+    `common_dir` is the git directory whose objects are read. `settings` are the copied settings, as
+    `git config -z` prints them.
     """
     git_dir = os.path.join(scratch, "git")
     objects = os.path.join(git_dir, "objects")
@@ -37,11 +38,11 @@ def make(scratch: str, source: Repository, settings: bytes) -> dict[str, str]:
     for name in _COPIED_FILES:
         with suppress(OSError):
             shutil.copyfile(
-                os.path.join(source.common_dir, name),
+                os.path.join(common_dir, name),
                 os.path.join(git_dir, name),
                 follow_symlinks=False,
             )
-    known = os.path.join(source.common_dir, "objects").replace("\\", "\\\\").replace('"', '\\"')
+    known = os.path.join(common_dir, "objects").replace("\\", "\\\\").replace('"', '\\"')
     return {
         "GIT_DIR": git_dir,
         "GIT_INDEX_FILE": os.path.join(scratch, "index"),
@@ -49,6 +50,13 @@ def make(scratch: str, source: Repository, settings: bytes) -> dict[str, str]:
         # A colon-separated list; quoted, because the path may contain a colon.
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{known}"',
     }
+
+
+def settings_for(commit: str) -> bytes:
+    """The settings that are needed to read a commit."""
+    if len(commit) == _SHA1_CHARS:
+        return b""
+    return b"core.repositoryformatversion\n1\0extensions.objectformat\nsha256\0"
 
 
 def _format_settings(settings: bytes) -> str:

@@ -164,9 +164,14 @@ async def test_a_command_that_is_not_released_does_nothing(started: Started) -> 
     os.close(read_end)
 
 
-async def test_the_small_process_has_nothing_of_the_environment(started: Started) -> None:
+async def test_the_small_process_has_little_of_the_environment(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
     await started.run("true")
-    assert Path(f"/proc/{started.launches.server}/environ").read_bytes() == b""
+    environment = Path(f"/proc/{started.launches.server}/environ").read_bytes()
+    assert b"canary" not in environment
+    assert b"HOME=" not in environment
 
 
 async def test_it_ends_with_the_server_and_is_used_for_launchers_alone(tmp_path: Path) -> None:
