@@ -42,6 +42,7 @@ def main() -> int:
             importlib.import_module("bench.inside_snapshots")
             importlib.import_module("bench.inside_subagents")
             importlib.import_module("bench.inside_hostile")
+            importlib.import_module("bench.inside_sandbox")
             asyncio.run(importlib.import_module("bench.inside").run(options.names))
         case "report":
             print(table(options.results, options.baseline))

@@ -23,6 +23,12 @@ def folders(tmp_path: Path, provider: ScriptedProvider) -> ProjectFolders:
 
 
 @pytest.fixture
+def without_sandbox(folders: ProjectFolders) -> None:
+    """For commands that write process ids: in a sandbox these are of its own PID namespace."""
+    folders.configure_user(sandbox={"mode": "danger-full-access"})
+
+
+@pytest.fixture
 async def instance(folders: ProjectFolders) -> AsyncGenerator[Instance]:
     async with running(folders) as opened:
         yield opened

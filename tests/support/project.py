@@ -32,6 +32,12 @@ class ProjectFolders:
     def environment(self) -> Environment:
         return environment.from_variables(self.variables)
 
+    def configure_user(self, **settings: object) -> None:
+        """Write the user's own configuration, which a project cannot change."""
+        directory = Path(self.environment.config_dir)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "opencode.json").write_bytes(codec.encode(settings))
+
 
 def make_folders(root: Path, provider: ScriptedProvider, **settings: object) -> ProjectFolders:
     """Make the folders; `settings` replace top-level keys of the configuration."""

@@ -29,6 +29,8 @@ class PermissionAsk(Value, kw_only=True):
 
     Without `save`, an approval is not remembered.
     """
+    contained: bool = False
+    """Whether it runs in a sandbox, so that it needs no question if no rule is about it."""
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
     """The agents that called this Session, up to the root; their rules apply too."""

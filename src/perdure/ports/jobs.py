@@ -16,6 +16,8 @@ class JobStart(Value, kw_only=True):
     directory: str
     variables: Mapping[str, str] | None
     seconds_max: float
+    wrapper: tuple[str, ...] = ()
+    """Words before those of the shell, such as a program that makes a sandbox."""
 
 
 class JobLook(Value, kw_only=True):

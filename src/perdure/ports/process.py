@@ -107,6 +107,8 @@ class DetachedCommand(Value, kw_only=True):
     """None means that of this process."""
     output: str
     """Path of its output file, which must not exist."""
+    wrapper: tuple[str, ...] = ()
+    """Words before those of the shell, such as a program that makes a sandbox."""
 
 
 class HeldProcess(Protocol):

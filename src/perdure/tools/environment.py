@@ -9,6 +9,7 @@ from perdure.core.request.media_limits import ImageBounds
 from perdure.core.request.tool_output import OutputLimits
 from perdure.ports import Filesystem, PermissionAsk, PermissionGate, SpoolingRunner, WebPages
 from perdure.ports.jobs import BackgroundJobs
+from perdure.ports.sandbox import Containment
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
@@ -36,6 +37,8 @@ class ToolEnvironment(Value, kw_only=True):
     shell: str = "/bin/sh"
     variables: Mapping[str, str] | None = None
     """The environment of commands; None for that of this process."""
+    containment: Containment | None = None
+    """The sandbox of commands; without it they run outside."""
     outputs: ToolOutputStore | None = None
     """Stores output that is too long for memory; without it the middle is lost."""
     ripgrep: str | None = None

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -126,6 +127,7 @@ async def test_the_model_sees_what_is_new_and_can_wait_for_the_end(
     assert last_tool(provider.requests[-1]).startswith("(no new output)")
 
 
+@pytest.mark.usefixtures("without_sandbox")
 async def test_what_the_model_cancels_is_over_and_is_not_told_again(
     api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
@@ -213,6 +215,7 @@ async def test_a_job_belongs_to_its_session(api: Api, provider: ScriptedProvider
     await api.post(f"/api/session/{session}/job/{job['id']}/cancel")
 
 
+@pytest.mark.usefixtures("without_sandbox")
 async def test_an_interrupt_leaves_jobs_running_and_a_deletion_ends_them(
     api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:
@@ -303,13 +306,14 @@ async def test_a_job_that_ended_while_nobody_was_there_is_told_at_the_next_start
         assert "over" in notice
 
 
+@pytest.mark.usefixtures("without_sandbox")
 async def test_a_job_of_which_nothing_is_left_is_lost_and_that_is_told(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
     async with running(folders) as server:
         session = await started(server.api, provider, "echo $PPID >supervisor; sleep 60")
         group = await until(lambda: number_in(folders.project / "supervisor"))
-    os.killpg(group, 9)
+    table.signal_group(group, signal.SIGKILL)
     await until(lambda: not table.read_identity(group))
     async with running(folders) as server:
         assert "how it ended is not known" in await is_told(server.api, session)
@@ -317,6 +321,7 @@ async def test_a_job_of_which_nothing_is_left_is_lost_and_that_is_told(
         assert job["state"] == "lost"
 
 
+@pytest.mark.usefixtures("without_sandbox")
 async def test_a_process_that_has_the_number_of_a_job_is_left_alone(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:
@@ -335,7 +340,7 @@ async def test_a_process_that_has_the_number_of_a_job_is_left_alone(
     async with running(folders) as server:
         assert "how it ended is not known" in await is_told(server.api, session)
         assert table.read_identity(shell)
-    os.killpg(os.getpgid(shell), 9)
+    table.signal_group(os.getpgid(shell), signal.SIGKILL)
 
 
 async def test_a_neighbour_takes_over_the_jobs_of_a_process_that_died(

@@ -10,6 +10,7 @@ from perdure.schema.codec import JsonObject
 from tests.support import language_server
 from tests.support.instance import Instance, running
 from tests.support.project import make_folders
+from tests.support.running_processes import has_process_in
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
 UPPER = "import sys; p = sys.argv[1]; t = open(p).read().upper(); open(p, 'w').write(t)"
@@ -92,17 +93,18 @@ async def told_of_errors(instance: Instance, provider: ScriptedProvider) -> str:
 async def test_what_a_language_server_finds_is_told_with_the_edit(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    users = servers(tmp_path / "journal")
-    async with configured(tmp_path, provider, users=users, projects={}) as (instance, _):
-        assert not (tmp_path / "journal").exists()
+    journal = tmp_path / "project" / "journal"
+    users = servers(journal)
+    async with configured(tmp_path, provider, users=users, projects={}) as (instance, project):
+        assert not journal.exists()
         said = await told_of_errors(instance, provider)
-    began = codec.decode_any((tmp_path / "journal").read_bytes().splitlines()[0])
+    began = codec.decode_any(journal.read_bytes().splitlines()[0])
     assert said == (
         "Created file successfully: a.txt\n\nDiagnostics after this edit:\n"
         "a.txt:2:1: error: this is wrong [test wrong]"
     )
     assert "LEVEL" in began["variables"]
-    assert not Path(f"/proc/{began['began']}").exists()
+    assert not has_process_in(project)
 
 
 async def test_the_server_of_a_project_that_nobody_trusts_is_not_started(

@@ -16,6 +16,8 @@ from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls
 from tests.support.server_process import ServerProcess, server_process
 
+pytestmark = pytest.mark.usefixtures("without_sandbox")
+
 LOOP: Final = "while :; do echo $$ >> alive; sleep 0.05; done"
 WRITERS: Final = {
     "in the foreground": LOOP,

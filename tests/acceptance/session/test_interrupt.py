@@ -3,6 +3,8 @@
 import asyncio
 import os
 
+import pytest
+
 from tests.requirements import requirement
 from tests.support.api import Api
 from tests.support.instance import Instance, running
@@ -32,6 +34,7 @@ async def test_interrupting_an_answer_keeps_what_was_said(
 
 
 @requirement("S139")
+@pytest.mark.usefixtures("without_sandbox")
 async def test_interrupting_a_tool_ends_its_process_and_its_call(
     api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:

@@ -20,12 +20,14 @@ from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DATABASE_NAME, PROCESSES_NAME, DataDirectoryError
 from perdure.host.environment import Environment
-from perdure.host.process.runner import find_ripgrep
+from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.host.process_locks import ProcessLocks
+from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.location.config.config import Configuration
 from perdure.location.config.trust import TrustFileError
 from perdure.location.project import project
 from perdure.ports import DatabaseError
+from perdure.ports.sandbox import Wall
 from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
@@ -36,6 +38,14 @@ from perdure.version import __version__
 
 _PACKAGES: Final = ("apsw", "httptools", "httpx2", "msgspec")
 _CHECKS: Final = ("quick_check", "integrity_check")
+
+
+_WALLS: Final[dict[Wall, str]] = {
+    "namespaces": "namespaces: own files, processes and network; secrets are hidden",
+    "landlock": "landlock: files and sockets. It cannot keep commands from changing git hooks and"
+    " the modes of files, or from seeing the names of other processes",
+}
+"""What is in force, and what it cannot do."""
 
 
 class Finding(Value):
@@ -73,6 +83,7 @@ def main(argv: list[str]) -> int:
 def examine(environment: Environment, directory: str) -> Iterator[Finding]:
     """Check everything and change nothing."""
     yield from _versions()
+    yield from _sandbox(environment, directory)
     yield from _paths(environment)
     yield from _database(os.path.join(environment.data_dir, DATABASE_NAME))
     yield from _configuration(environment, directory)
@@ -121,6 +132,19 @@ def _versions() -> Iterator[Finding]:
         find_ripgrep()
         or "not found; searching is slower without it; install ripgrep or perdure[tools]",
     )
+
+
+def _sandbox(environment: Environment, directory: str) -> Iterator[Finding]:
+    settings = Configuration(environment).read(directory, root=project.find_root(directory))
+    yield Finding("sandbox mode", settings.sandbox.mode)
+    trials = asyncio.run(LocalSandbox(LocalProcesses()).trials())
+    for trial in trials:
+        if trial.problem:
+            yield Finding("sandbox", f"{trial.wall} cannot be used here: {trial.problem}")
+        else:
+            yield Finding("sandbox", _WALLS[trial.wall])
+    if all(trial.problem for trial in trials):
+        yield Finding("sandbox", "none: commands can reach all that you can; rules still apply")
 
 
 def _paths(environment: Environment) -> Iterator[Finding]:

@@ -3,8 +3,8 @@
 The last rule that matches wins; if none matches, a person is asked. Saved approvals are appended
 to the agent's own rules, so they can turn `ask` into `allow`. Asking and saving are done elsewhere.
 
-Invariant: no approval overrides a `deny` of the agent's own rules, and neither a rule nor an
-earlier approval allows a protected resource.
+Invariant: no approval overrides a `deny` of the agent's own rules, and no rule allows a protected
+resource, nor does an earlier approval unless the request offered to save it.
 """
 
 import re
@@ -119,6 +119,21 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
         if decision.effect == "ask" and asked is None:
             asked = decision
     return asked or Decision("allow")
+
+
+def decide_contained(
+    decision: Decision, rules: Ruleset, *, action: str, parts: ResourceParts | None
+) -> Decision:
+    """The decision on a command in a sandbox: what no rule is about needs no question.
+
+    A command that could not be read may contain what a rule is about.
+    """
+    if decision.effect != "ask" or decision.rule is not None:
+        return decision
+    complete = parts is None or parts.complete
+    if complete or not any(wildcard.matches(rule.action, action) for rule in rules):
+        return Decision("allow")
+    return decision
 
 
 def approvals(pairs: Iterable[tuple[str, str]]) -> Ruleset:

@@ -308,6 +308,14 @@ class BashEntry(Entry, frozen=True):
     allowed_variables: tuple[str, ...] | UnsetType = UNSET
 
 
+class SandboxEntry(Entry, frozen=True):
+    mode: Literal["read-only", "workspace-write", "danger-full-access"] | UnsetType = UNSET
+    network: bool | UnsetType = UNSET
+    writable: tuple[str, ...] | UnsetType = UNSET
+    hidden: tuple[str, ...] | UnsetType = UNSET
+    ask: bool | UnsetType = UNSET
+
+
 class WebFetchEntry(Entry, frozen=True):
     allowed_hosts: tuple[str, ...] | UnsetType = UNSET
 

@@ -35,6 +35,7 @@ from perdure.core.config_file.entries import (
     ProgramEntry,
     ProviderEntry,
     RecoveryPolicy,
+    SandboxEntry,
     WebFetchEntry,
     WebSearchEntry,
 )
@@ -86,6 +87,8 @@ class Document(Confidential, kw_only=True):
     """Valid as a BudgetEntry."""
     bash: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a BashEntry."""
+    sandbox: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Valid as a SandboxEntry."""
     webfetch: JsonObject = field(default_factory=dict[str, JsonValue])
     """Valid as a WebFetchEntry."""
     websearch: JsonObject = field(default_factory=dict[str, JsonValue])
@@ -181,6 +184,7 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
         compaction=reading.section(CompactionEntry, raw, "compaction"),
         budget=reading.section(BudgetEntry, experimental, "budget", ("experimental",)),
         bash=reading.section(BashEntry, experimental, "bash", ("experimental",)),
+        sandbox=reading.section(SandboxEntry, raw, "sandbox"),
         webfetch=reading.section(WebFetchEntry, experimental, "webfetch", ("experimental",)),
         websearch=reading.section(WebSearchEntry, experimental, "websearch", ("experimental",)),
         logins=tuple(reading.logins(experimental)),

@@ -27,6 +27,8 @@ class EditProgram(Confidential, kw_only=True):
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     initialization: JsonObject = field(default_factory=dict[str, JsonValue])
     """Initialization options of a language server."""
+    contained: bool = False
+    """Whether `command` starts it in a sandbox, where other processes have no numbers."""
 
     def is_for(self, path: str) -> bool:
         name = posixpath.basename(path)

@@ -28,8 +28,6 @@ from perdure.core.config_file.entries import (
     Policy,
     ProviderEntry,
     RecoveryPolicy,
-    WebFetchEntry,
-    WebSearchEntry,
 )
 from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Trust
@@ -38,14 +36,17 @@ from perdure.core.credentials.oauth import LoginMethod
 from perdure.core.request import media_limits
 from perdure.core.request.media_limits import ImageBounds
 from perdure.core.request.tool_output import OutputLimits
+from perdure.core.sandbox import settings as sandbox_settings
+from perdure.core.sandbox.settings import SandboxSettings
 from perdure.core.session import retry
 from perdure.core.session.budget import NO_BUDGET, Budget
 from perdure.core.session.retry import USUAL_PATIENCE, Patience
-from perdure.core.settings import edit_programs, trust
+from perdure.core.settings import edit_programs, trust, web
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
 from perdure.core.settings.reference import ReferenceEntry
 from perdure.core.settings.trust import KeyRequest, ProgramRequest, TrustRequest
+from perdure.core.settings.web import WebSettings
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
 from perdure.schema import codec
@@ -78,14 +79,6 @@ class CompactionSettings(Value, kw_only=True):
     """Size of the newest messages, which stay verbatim."""
 
 
-class WebSettings(Value, kw_only=True):
-    allowed_hosts: tuple[str, ...] = ()
-    """Hosts outside the public internet that webfetch may reach."""
-    search_provider: str | None = None
-    search_url: str | None = None
-    """URL of the search provider, if not its default."""
-
-
 class Settings(Confidential, kw_only=True):
     """The configuration in effect at one Location."""
 
@@ -94,6 +87,8 @@ class Settings(Confidential, kw_only=True):
     shell: str | None = None
     shell_variables: tuple[str, ...] = ()
     """Variables passed to commands although their names look like secrets."""
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    """Where commands may write and what they may see."""
     permissions: Ruleset = ()
     agents: tuple[tuple[str, AgentEntry], ...] = ()
     """Changes to agents by name, in order of application."""
@@ -146,6 +141,7 @@ class Settings(Confidential, kw_only=True):
 
 _USER_ONLY: Final[tuple[Address, ...]] = (
     ("shell",),
+    ("sandbox",),
     ("experimental", "bash"),
     ("experimental", "webfetch"),
     ("experimental", "websearch"),
@@ -167,6 +163,7 @@ def merge(documents: Sequence[Document]) -> Settings:
         default_agent=_last(document.default_agent for document in documents),
         shell=_last(document.shell for document in users_own),
         shell_variables=_shell_variables(documents),
+        sandbox=sandbox_settings.merge(document.sandbox for document in users_own),
         permissions=tuple(rule for document in documents for rule in document.permissions),
         agents=_agents(documents, of_plugins=False),
         plugin_agents=_agents(documents, of_plugins=True),
@@ -181,7 +178,7 @@ def merge(documents: Sequence[Document]) -> Settings:
         references=tuple(_references(documents).values()),
         compaction=_compaction(documents),
         budget=_budget(documents),
-        web=_web(users_own),
+        web=web.merge(users_own),
         logins=oauth.methods_by_provider(document.logins for document in users_own),
         recovery=_recovery(documents),
         dropped_answers=_last(drops),
@@ -320,21 +317,6 @@ def _shell_variables(documents: Sequence[Document]) -> tuple[str, ...]:
         bash |= document.bash if document.trust == "user" else {}
     allowed = codec.convert(BashEntry, bash).allowed_variables
     return () if allowed is UNSET else allowed
-
-
-def _web(documents: Sequence[Document]) -> WebSettings:
-    fetch: JsonObject = {}
-    search: JsonObject = {}
-    for document in documents:
-        fetch |= document.webfetch
-        search |= document.websearch
-    allowed = codec.convert(WebFetchEntry, fetch).allowed_hosts
-    chosen = codec.convert(WebSearchEntry, search)
-    return WebSettings(
-        allowed_hosts=() if allowed is UNSET else allowed,
-        search_provider=chosen.provider or None,
-        search_url=chosen.url or None,
-    )
 
 
 def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObject]:

@@ -28,9 +28,9 @@ _GO: Final = b"go\n"
 _SUPERVISOR: Final = """\
 IFS= read -r go || exit 125
 trap : HUP INT QUIT TERM
-cd -- "$2" && "$1" -c "$3" </dev/null
+cd -- "$2" && (shift 2; exec "$@" </dev/null)
 code=$?
-printf '%s\\n' "$code" >"$4.part" && mv -f -- "$4.part" "$4" || exit "$code"
+printf '%s\\n' "$code" >"$1.part" && mv -f -- "$1.part" "$1" || exit "$code"
 kill -s KILL 0
 """
 
@@ -59,11 +59,11 @@ class LocalDetached:
 
     def terminate(self, process: DetachedProcess) -> None:
         if self._is_alive(process):
-            _signal_group(process.pid, signal.SIGTERM)
+            table.signal_group(process.pid, signal.SIGTERM)
 
     async def kill(self, process: DetachedProcess) -> None:
         if self._is_alive(process):
-            _signal_group(process.pid, signal.SIGKILL)
+            table.signal_group(process.pid, signal.SIGKILL)
         for writer in await asyncio.to_thread(table.list_file_writers, process.output):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(writer, signal.SIGKILL)
@@ -119,8 +119,8 @@ def _spawn(command: DetachedCommand) -> _HeldProcess:
         pid = spawn.start_shell(
             _SUPERVISOR,
             (
-                "perdure-job",
-                *(command.shell, command.directory, command.command, command.output + _EXIT),
+                *("perdure-job", command.output + _EXIT, command.directory),
+                *(*command.wrapper, command.shell, "-c", command.command),
             ),
             environment=_variables(command.environment),
             files=(
@@ -161,11 +161,6 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _reap(pid: int) -> None:

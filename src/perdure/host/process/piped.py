@@ -76,8 +76,7 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
                 os.kill(process, signal.SIGKILL)
         # Without /proc only the group is known, until its leader is reaped.
         if transport.get_returncode() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(transport.get_pid(), signal.SIGKILL)
+            table.signal_group(transport.get_pid(), signal.SIGKILL)
         # Not transport.close(), which would poll the child and so reap it instead of the loop.
         for number in (_INPUT, _OUTPUT):
             pipe = transport.get_pipe_transport(number)

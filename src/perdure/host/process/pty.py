@@ -99,8 +99,7 @@ class LocalPty:
     def _signal(self, number: signal.Signals) -> None:
         # After reaping, the pid may belong to another process.
         if not self._leader.is_over:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
+            table.signal_group(self.pid, number)
 
     def _readable(self) -> None:
         self._read()

@@ -27,15 +27,19 @@ from perdure.core.limits import (
 )
 from perdure.host.process import table
 from perdure.host.process.child_records import ChildRecord, ChildRecords
+from perdure.host.process.launched import LaunchedTransport, Starter
 from perdure.ports import OutputSink, ProcessResult
 from perdure.schema.value import Value
 
 
 class LocalProcesses:
-    """Adapter of ports.SpoolingRunner. With `records`, its children end when this process dies."""
+    """Adapter of ports.SpoolingRunner. With `records`, its children end when this process dies.
 
-    def __init__(self, records: ChildRecords | None = None) -> None:
-        self._records = records or ChildRecords()
+    `starter` starts the programs that it accepts.
+    """
+
+    def __init__(self, records: ChildRecords | None = None, starter: Starter | None = None) -> None:
+        self._start = _Start(records or ChildRecords(), starter)
 
     async def run(
         self,
@@ -51,7 +55,7 @@ class LocalProcesses:
         command = _Command(tuple(arguments), directory, environment, errors)
         kept = _BoundedOutput(output_bytes_max)
         ending = await _run_to_end(
-            command, kept, timeout_seconds=timeout_seconds, records=self._records
+            command, kept, timeout_seconds=timeout_seconds, start=self._start
         )
         return ending.to_result(output=bytes(kept.output), truncated=kept.truncated)
 
@@ -66,7 +70,7 @@ class LocalProcesses:
     ) -> ProcessResult:
         command = _Command(tuple(arguments), directory, environment, subprocess.STDOUT)
         ending = await _run_to_end(
-            command, sink, timeout_seconds=timeout_seconds, records=self._records
+            command, sink, timeout_seconds=timeout_seconds, start=self._start
         )
         return ending.to_result(output=b"", truncated=False)
 
@@ -190,13 +194,13 @@ async def _run_to_end(
     destination: _BoundedOutput | OutputSink,
     *,
     timeout_seconds: float,
-    records: ChildRecords,
+    start: "_Start",
 ) -> _Ending:
     child = _Child(destination, asyncio.Event())
     # In its own task: a caller that is cancelled while the child starts must not leave it behind,
     # and asyncio alone would kill only the leader of its group.
     task = asyncio.create_task(
-        _run(command, child, timeout_seconds, records), name=f"process {command.arguments[0]}"
+        _run(command, child, timeout_seconds, start), name=f"process {command.arguments[0]}"
     )
     try:
         return await asyncio.shield(task)
@@ -210,10 +214,10 @@ async def _run_to_end(
 
 
 async def _run(
-    command: _Command, child: _Child, timeout_seconds: float, records: ChildRecords
+    command: _Command, child: _Child, timeout_seconds: float, start: "_Start"
 ) -> _Ending:
-    with records.begin() as record:
-        transport = await _start(command, child, record)
+    with start.records.begin() as record:
+        transport = await start(command, child, record)
     delivery = asyncio.create_task(child.deliver(), name="output")
     in_time = await _wait_for(timeout_seconds, child.over)
     left_running = await _end_group(transport.get_pid(), child)
@@ -226,21 +230,65 @@ async def _run(
     return _Ending(exit_code if in_time else None, not in_time, in_time and left_running)
 
 
-async def _start(
-    command: _Command, child: _Child, record: ChildRecord
-) -> asyncio.SubprocessTransport:
-    environment = command.environment
-    transport, _ = await asyncio.get_running_loop().subprocess_exec(
-        lambda: child,
-        *command.arguments,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=command.errors,
-        cwd=command.directory,
-        env=record.mark(os.environ if environment is None else environment),
-        start_new_session=True,
-    )
-    record.started(transport.get_pid())
+class _Start(Value):
+    """Starts a command as a child, recorded."""
+
+    records: ChildRecords
+    starter: Starter | None
+
+    async def __call__(
+        self, command: _Command, child: _Child, record: ChildRecord
+    ) -> asyncio.SubprocessTransport:
+        own = os.environ if command.environment is None else command.environment
+        environment = record.mark(own)
+        if self.starter is not None and self.starter.accepts(command.arguments):
+            launched = await _launch(
+                self.starter, command, child, environment=environment, record=record
+            )
+            if launched is not None:
+                return launched
+        transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: child,
+            *command.arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=command.errors,
+            cwd=command.directory,
+            env=environment,
+            start_new_session=True,
+        )
+        record.started(transport.get_pid())
+        return transport
+
+
+async def _launch(
+    starter: Starter,
+    command: _Command,
+    child: _Child,
+    *,
+    environment: Mapping[str, str],
+    record: ChildRecord,
+) -> LaunchedTransport | None:
+    read_end, write_end = os.pipe()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        errors = nothing if command.errors == subprocess.DEVNULL else write_end
+        held = await starter.start(
+            command.arguments, environment=environment, output=write_end, errors=errors
+        )
+    except BaseException:
+        os.close(read_end)
+        raise
+    finally:
+        os.close(write_end)
+        os.close(nothing)
+    if held is None:
+        os.close(read_end)
+        return None
+    transport = LaunchedTransport(held.pid, child)
+    await transport.connect(read_end)
+    record.started(held.pid)
+    held.release()
     return transport
 
 
@@ -252,10 +300,10 @@ async def _end_group(group: int, child: _Child) -> bool:
         await _wait_for(PROCESS_DRAIN_SECONDS, child.silent)
         left = await _has_remaining(group)
     else:
-        _signal(group, signal.SIGTERM)
+        table.signal_group(group, signal.SIGTERM)
         # Wait for the pipe too: children that clean up get the same time as their leader.
         await _wait_for(PROCESS_TERMINATE_SECONDS, child.exited, child.silent)
-    _signal(group, signal.SIGKILL)
+    table.signal_group(group, signal.SIGKILL)
     await child.exited.wait()
     if await _wait_for(PROCESS_DRAIN_SECONDS, child.silent):
         return left
@@ -284,8 +332,3 @@ async def _wait_for(seconds: float, *events: asyncio.Event) -> bool:
             for event in events:
                 await event.wait()
     return all(event.is_set() for event in events)
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

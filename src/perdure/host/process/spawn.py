@@ -16,6 +16,8 @@ _SHELL: Final = "/bin/sh"
 _OPEN_FILES: Final = "/dev/fd"
 _STANDARD_MAX: Final = 2
 
+_NEEDED: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE")
+
 FileAction = tuple[int, int] | tuple[int, int, int] | tuple[int, int, str, int, int]
 """A file action of os.posix_spawn: close, duplicate or open a descriptor."""
 
@@ -34,6 +36,26 @@ _IGNORED_HERE: Final = (
 """Signals that this process may ignore and a child must not."""
 
 
+def bare_environment() -> dict[str, str]:
+    """The environment of a process that is part of this program: nothing that may be a secret."""
+    return {name: os.environ[name] for name in _NEEDED if name in os.environ}
+
+
+def start_program(
+    arguments: Sequence[str], *, environment: Mapping[str, str], files: Sequence[FileAction]
+) -> int:
+    """Start a program by its path, in a session of its own; returns the pid. Raises OSError."""
+    return os.posix_spawn(
+        arguments[0],
+        tuple(arguments),
+        environment,
+        file_actions=(*((os.POSIX_SPAWN_CLOSE, file) for file in _inheritable_files()), *files),
+        setsid=True,
+        setsigmask=(),
+        setsigdef=_IGNORED_HERE,
+    )
+
+
 def start_shell(
     script: str,
     arguments: Sequence[str],
@@ -42,15 +64,7 @@ def start_shell(
     files: Sequence[FileAction],
 ) -> int:
     """Start `script` with `arguments` as its $0, $1 and so on; returns the pid. Raises OSError."""
-    return os.posix_spawn(
-        _SHELL,
-        ("sh", "-c", script, *arguments),
-        environment,
-        file_actions=(*((os.POSIX_SPAWN_CLOSE, file) for file in _inheritable_files()), *files),
-        setsid=True,
-        setsigmask=(),
-        setsigdef=_IGNORED_HERE,
-    )
+    return start_program((_SHELL, "-c", script, *arguments), environment=environment, files=files)
 
 
 def _inheritable_files() -> list[int]:

@@ -63,6 +63,17 @@ def send_signal(row: ProcessRow, number: signal.Signals) -> None:
             os.close(process)
 
 
+def signal_group(group: int, number: signal.Signals) -> None:
+    """Send a signal to a process group; no-op if it is gone or not ours.
+
+    Group 0 would be that of this process, and group 1 every process of the machine.
+    """
+    if group <= 1:
+        raise ValueError(f"{group} is not the group of a child")
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
 def read_variable(process: int, name: str) -> str:
     """A variable of the environment that a process was started with; empty if unknown."""
     try:

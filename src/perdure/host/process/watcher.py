@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from perdure.host.process import orphans, spawn
+from perdure.host.process import spawn
 
 _SCRIPT: Final = """\
 cd /
@@ -54,13 +54,10 @@ def _start(directory: str, process: str, pipe: int) -> int | None:
     if not sys.executable:
         # This program is part of another one, and Python cannot be started again.
         return None
-    # If this process is part of a command, its watcher is not.
-    inherited = os.environ.items()
-    environment = {name: value for name, value in inherited if name != orphans.VARIABLE}
     return spawn.start_shell(
         _SCRIPT,
         ("perdure-watcher", directory, process, sys.executable, _PROGRAM.format(root=str(_ROOT))),
-        environment=environment,
+        environment=spawn.bare_environment(),
         files=(
             (os.POSIX_SPAWN_DUP2, pipe, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from perdure.core.approval import file_names, protected_paths
 from perdure.core.approval import rules as permission
-from perdure.core.approval.file_names import ANY_PLACE, FileNames
+from perdure.core.approval.file_names import ANY_PLACE, FILE_ACTIONS, FileNames
 from perdure.core.approval.rules import Decision
 from perdure.core.session import subagent
 from perdure.core.text import wildcard
@@ -41,21 +41,26 @@ class Judge(Value, kw_only=True):
 
     def decide(self, ask: PermissionAsk, approvals: Ruleset = ()) -> Decision:
         decision = permission.strictest(
-            permission.decide(
-                rules,
-                approvals,
-                action=ask.action,
-                resources=ask.resources,
-                parts=ask.parts,
-                names=self.names,
-            )
-            for rules in self.rules
+            self._decide_by(rules, ask, approvals) for rules in self.rules
         )
         if not ask.protected or decision.effect == "deny":
             return decision
         remembered = approvals if ask.save else ()
         unnamed = (it for it in ask.resources if not self._is_named(ask.action, it, remembered))
         return permission.strictest((decision, *(Decision("ask", it) for it in unnamed)))
+
+    def _decide_by(self, rules: Ruleset, ask: PermissionAsk, approvals: Ruleset) -> Decision:
+        decision = permission.decide(
+            rules,
+            approvals,
+            action=ask.action,
+            resources=ask.resources,
+            parts=ask.parts,
+            names=self.names,
+        )
+        if not ask.contained:
+            return decision
+        return permission.decide_contained(decision, rules, action=ask.action, parts=ask.parts)
 
     def effect(self, action: str, approvals: Ruleset = ()) -> Callable[[str], Effect]:
         """What the rules say to each resource of `action`."""
@@ -102,7 +107,20 @@ class Judge(Value, kw_only=True):
         return not effects <= {"allow", "deny"}
 
     def _is_named(self, action: str, resource: str, approvals: Ruleset) -> bool:
-        """Whether the user allowed to change this protected file, and meant it."""
+        """Whether the user allowed to change this protected file, and meant it.
+
+        What is not a file is named by a rule for its very action.
+        """
+        if action not in FILE_ACTIONS:
+            return all(
+                permission.evaluate(
+                    tuple(rule for rule in (*rules, *approvals) if rule.action == action),
+                    action,
+                    resource,
+                )
+                == "allow"
+                for rules in self.users
+            )
         root = self.names.roots[0] if self.names.roots else ""
         path = posixpath.join(root, resource)
         for rules in self.users:

@@ -15,16 +15,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from perdure.core import limits
-from perdure.location.project import project
+from perdure.location.project import git, scratch_repository
 from perdure.location.project.project import Repository
 from perdure.ports import ProcessResult, ProcessRunner
 from perdure.schema.value import Value
 
-# Runs no program that the repository names, and applies patches verbatim, whatever is configured.
-_ALWAYS: Final = (
-    *("--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
-    *("-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no"),
-)
+# Applies patches verbatim, whatever is configured.
+_VERBATIM: Final = ("-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no")
 _AS_PATCH: Final = (
     *("diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-color"),
     *("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
@@ -46,7 +43,7 @@ class GitChanges:
         bytes_max: int = limits.MOVED_PATCH_BYTES_MAX,
     ) -> None:
         self._processes = processes
-        self._environment = project.git_environment(variables)
+        self._environment = git.make_environment(variables)
         self._bytes_max = bytes_max
         self._one_at_a_time = asyncio.Lock()
 
@@ -57,10 +54,11 @@ class GitChanges:
 
         async with self._one_at_a_time:
             with TemporaryDirectory(prefix="perdure-move-") as scratch:
-                variables = self._environment | _scratch_variables(scratch, source)
-                scratch_git = _Git(self._processes, variables)
-                git = _Git(self._processes, self._environment)
-                commit, tree = await _capture_tree(source, scratch, scratch_git)
+                settings = await _copied_settings(_Git(self._processes, self._environment), source)
+                made = scratch_repository.make(scratch, source.common_dir, settings)
+                scratch_git = _Git(self._processes, self._environment | made)
+                commit = await _require_head(scratch_git, source)
+                tree = await _capture_tree(source, scratch, scratch_git)
                 patch = await self._difference(source, scratch_git, commit, tree)
                 path = os.path.join(scratch, "patch")
                 await asyncio.to_thread(_write, path, patch)
@@ -71,12 +69,15 @@ class GitChanges:
                     patch=path,
                     empty=not patch,
                     scratch_git=scratch_git,
-                    git=git,
                 )
 
-    async def _difference(self, source: Repository, git: "_Git", commit: str, tree: str) -> bytes:
+    async def _difference(
+        self, source: Repository, scratch_git: "_Git", commit: str, tree: str
+    ) -> bytes:
         arguments = (*_AS_PATCH, commit, tree, "--")
-        result = await git.output(*arguments, directory=source.worktree, bytes_max=self._bytes_max)
+        result = await scratch_git.output(
+            *arguments, directory=source.worktree, bytes_max=self._bytes_max
+        )
         if result.truncated:
             raise ChangesRefusedError(f"the changes are more than {self._bytes_max} bytes")
         if result.exit_code != 0:
@@ -95,8 +96,7 @@ class CapturedChanges(Value, kw_only=True):
     """The path of the patch file."""
     empty: bool
     scratch_git: "_Git"
-    """Runs git with the scratch index."""
-    git: "_Git"
+    """Runs git with the scratch repository, which has no configuration of the repository."""
 
     async def apply(self, destination: Repository) -> bool:
         """Apply the changes to another work tree; False when it has them already.
@@ -105,7 +105,7 @@ class CapturedChanges(Value, kw_only=True):
         """
         if self.empty:
             return False
-        result = await self.git.run("apply", self.patch, directory=destination.worktree)
+        result = await self.scratch_git.run("apply", self.patch, directory=destination.worktree)
         if result.exit_code == 0:
             return True
         # An interrupted move may have applied them already.
@@ -125,14 +125,14 @@ class CapturedChanges(Value, kw_only=True):
         if self.empty:
             return True
         worktree = self.source.worktree
-        if await _head(self.scratch_git, worktree) != self.commit:
+        if git.read_head(self.source.git_dir, self.source.common_dir) != self.commit:
             return False
         switch = ("read-tree", "-m", "-u", "--no-recurse-submodules", self.tree, self.commit)
         return (await self.scratch_git.run(*switch, directory=worktree)).exit_code == 0
 
     async def _apply_back(self, destination: Repository, *options: str) -> bool:
         undo = ("apply", "--reverse", *options, self.patch)
-        return (await self.git.run(*undo, directory=destination.worktree)).exit_code == 0
+        return (await self.scratch_git.run(*undo, directory=destination.worktree)).exit_code == 0
 
 
 class _Git(Value):
@@ -153,11 +153,12 @@ class _Git(Value):
     async def _run(
         self, arguments: tuple[str, ...], directory: str, bytes_max: int, *, errors: bool
     ) -> ProcessResult:
+        work_tree = {"GIT_WORK_TREE": directory} if "GIT_DIR" in self.environment else {}
         try:
             return await self.processes.run(
-                ("git", *_ALWAYS, *arguments),
+                git.local_command(*_VERBATIM, *arguments),
                 directory=directory,
-                environment=self.environment,
+                environment={**self.environment, **work_tree},
                 timeout_seconds=limits.MOVED_GIT_SECONDS_MAX,
                 output_bytes_max=bytes_max,
                 separate_errors=not errors,
@@ -166,47 +167,49 @@ class _Git(Value):
             raise ChangesRefusedError(f"git cannot be started: {error}") from error
 
 
-async def _capture_tree(source: Repository, scratch: str, git: _Git) -> tuple[str, str]:
-    """The checked-out commit, and the tree that a commit of all changes would have."""
-    worktree = source.worktree
-    commit = await _head(git, worktree)
+async def _copied_settings(runner: _Git, source: Repository) -> bytes:
+    config = os.path.join(source.common_dir, "config")
+    listed = await runner.output(
+        *("config", "--no-includes", "-z", "--file", config),
+        *("--get-regexp", scratch_repository.COPIED_SETTINGS),
+        directory="/",
+    )
+    return listed.output
+
+
+async def _require_head(scratch_git: _Git, source: Repository) -> str:
+    """The checked-out commit."""
+    head = git.read_head(source.git_dir, source.common_dir)
+    if head is None:
+        raise ChangesRefusedError("the repository has no commit yet, or its refs are not files")
+    arguments = ("rev-parse", "--verify", "--quiet", f"{head}^{{commit}}")
+    commit = _object_name(await scratch_git.output(*arguments, directory=source.worktree))
     if commit is None:
-        raise ChangesRefusedError("the repository has no commit yet")
+        raise ChangesRefusedError("the commit that is checked out cannot be read")
+    return commit
+
+
+async def _capture_tree(source: Repository, scratch: str, scratch_git: _Git) -> str:
+    """The tree that a commit of all changes would have."""
+    worktree = source.worktree
     # With its times: git trusts a file that is older than the index that lists it.
     with suppress(FileNotFoundError):
         shutil.copy2(os.path.join(source.git_dir, "index"), os.path.join(scratch, "index"))
-    unmerged = await git.output("ls-files", "--unmerged", directory=worktree)
+    unmerged = await scratch_git.output("ls-files", "--unmerged", directory=worktree)
     if unmerged.exit_code != 0 or unmerged.output:
         raise ChangesRefusedError("a merge is not finished there")
-    added = await git.run("add", "--all", directory=worktree)
+    added = await scratch_git.run("add", "--all", directory=worktree)
     if added.exit_code != 0:
         raise ChangesRefusedError(f"the changes cannot be read: {_reason(added)}")
-    tree = _object_name(await git.output("write-tree", directory=worktree))
+    tree = _object_name(await scratch_git.output("write-tree", directory=worktree))
     if tree is None:
         raise ChangesRefusedError("the changes cannot be read")
-    return commit, tree
-
-
-async def _head(git: _Git, directory: str) -> str | None:
-    arguments = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return _object_name(await git.output(*arguments, directory=directory))
+    return tree
 
 
 def _object_name(result: ProcessResult) -> str | None:
     name = result.output.decode(errors="replace").strip()
     return name if result.exit_code == 0 and name else None
-
-
-def _scratch_variables(scratch: str, source: Repository) -> dict[str, str]:
-    objects = os.path.join(scratch, "objects")
-    os.mkdir(objects)
-    known = os.path.join(source.common_dir, "objects").replace("\\", "\\\\").replace('"', '\\"')
-    return {
-        "GIT_INDEX_FILE": os.path.join(scratch, "index"),
-        "GIT_OBJECT_DIRECTORY": objects,
-        # A colon-separated list; quoted, because the path may contain a colon.
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{known}"',
-    }
 
 
 def _write(path: str, data: bytes) -> None:

@@ -19,6 +19,7 @@ from typing import Final
 from perdure.core import limits
 from perdure.host.files import cached_files
 from perdure.host.files.cached_files import FileTooLargeError, Signature
+from perdure.location.project import git, scratch_repository
 from perdure.ports import ProcessRunner
 from perdure.schema.ids import ProjectID
 from perdure.schema.location import ProjectRef
@@ -98,7 +99,7 @@ class Projects:
 
     def __init__(self, processes: ProcessRunner, variables: Mapping[str, str]) -> None:
         self._processes = processes
-        self._variables = git_environment(variables)
+        self._variables = git.make_environment(variables)
         self._found: dict[str, _Found] = {}
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Lock] = {}
@@ -172,15 +173,24 @@ class Projects:
         return _Known(GLOBAL.id, watched, signatures)
 
     async def _first_commit(self, repository: Repository) -> ProjectID | None:
+        from tempfile import TemporaryDirectory
+
+        head = git.read_head(repository.git_dir, repository.common_dir)
+        if head is None:
+            return None
         try:
-            result = await self._processes.run(
-                ("git", "--no-pager", "rev-list", "--max-parents=0", "HEAD", "--"),
-                directory=repository.worktree,
-                environment=self._variables,
-                timeout_seconds=limits.GIT_SECONDS_MAX,
-                output_bytes_max=limits.GIT_FILE_BYTES_MAX,
-                separate_errors=True,
-            )
+            with TemporaryDirectory(prefix="perdure-git-") as scratch:
+                variables = scratch_repository.make(
+                    scratch, repository.common_dir, scratch_repository.settings_for(head)
+                )
+                result = await self._processes.run(
+                    git.local_command("rev-list", "--max-parents=0", head, "--"),
+                    directory=scratch,
+                    environment={**self._variables, **variables},
+                    timeout_seconds=limits.GIT_SECONDS_MAX,
+                    output_bytes_max=limits.GIT_FILE_BYTES_MAX,
+                    separate_errors=True,
+                )
         except (FileNotFoundError, PermissionError):
             return None
         if result.exit_code != 0:
@@ -192,20 +202,6 @@ class Projects:
 def _guess(directory: str, error: OSError) -> ProjectRef:
     root = error.worktree if isinstance(error, RepositoryUnreadableError) else directory
     return ProjectRef(id=GLOBAL.id, directory=root)
-
-
-def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: it must use its working directory, and never prompt."""
-    kept = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
-    return {
-        **kept,
-        # A downloaded repository must not make git contact a server.
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
 
 
 def find_repository(directory: str) -> Repository | None:

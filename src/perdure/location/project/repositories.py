@@ -23,7 +23,7 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.settings import reference
 from perdure.host.files import atomic, cached_files
-from perdure.location.project import project
+from perdure.location.project import git
 from perdure.ports import Clock, IdSource, ProcessRunner
 from perdure.ports.tasks import StartTask
 from perdure.schema.settings.reference import GitReference
@@ -32,11 +32,8 @@ logger = logging.getLogger(__name__)
 
 
 _PROTOCOLS: Final = "https:http:ssh:git"
-_ALWAYS: Final = (
-    *("git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
-    # Links of the repository become plain files, so that none can point outside.
-    *("-c", "core.symlinks=false", "-c", "submodule.recurse=false"),
-)
+# Links of the repository become plain files, so that none can point outside.
+_WITHOUT_LINKS: Final = ("-c", "core.symlinks=false")
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40,64}")
 
 
@@ -111,7 +108,8 @@ class _Copies:
     async def refresh(self, source: GitReference, directory: str) -> None:
         await asyncio.to_thread(self._sweep)
         newest = await self._newest(source)
-        if newest == await self._current(directory):
+        git_dir = os.path.join(directory, ".git")
+        if newest == git.read_head(git_dir, git_dir):
             return
         stage = os.path.join(self._staging, self._ids.named("rep"))
         await asyncio.to_thread(os.makedirs, stage)
@@ -122,24 +120,14 @@ class _Copies:
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 
-    async def _newest(self, source: GitReference) -> bytes:
+    async def _newest(self, source: GitReference) -> str:
         ref = "HEAD" if source.branch is UNSET else f"refs/heads/{source.branch}"
         address = reference.address(source)
         output = await self._git.run("ls-remote", "--exit-code", "--", address, ref, directory="/")
         found = _COMMIT.match(output)
         if found is None:
             raise FetchError(f"it has no {ref}")
-        return found[0]
-
-    async def _current(self, directory: str) -> bytes | None:
-        # Explicit, so that git does not find a repository around the directory instead.
-        git_dir = f"--git-dir={os.path.join(directory, '.git')}"
-        try:
-            found = _COMMIT.match(await self._git.run(git_dir, "rev-parse", "HEAD", directory="/"))
-        except FetchError:
-            # The directory is missing or not a repository: it is replaced.
-            return None
-        return None if found is None else found[0]
+        return found[0].decode()
 
     async def _clone(self, source: GitReference, copy: str, *, directory: str) -> None:
         shallow = ("clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--template=")
@@ -161,7 +149,7 @@ class _Copies:
 class _Git:
     def __init__(self, processes: ProcessRunner, variables: Mapping[str, str]) -> None:
         self._processes = processes
-        self._environment = project.git_environment(variables) | {
+        self._environment = git.make_environment(variables) | {
             "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
             "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
             "SSH_ASKPASS_REQUIRE": "never",
@@ -171,7 +159,7 @@ class _Git:
         """Run git and return its output. Raises FetchError with the last line of its errors."""
         try:
             result = await self._processes.run(
-                (*_ALWAYS, *arguments),
+                git.network_command(*_WITHOUT_LINKS, *arguments),
                 directory=directory,
                 environment=self._environment,
                 timeout_seconds=limits.REPOSITORY_SECONDS_MAX,

@@ -2,14 +2,17 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from perdure.core.shell import environment as shell_environment
+from perdure.location.tools import sandbox_policy
 from perdure.location.tools.location_tools import ToolServices
 from perdure.location.tools.web_access import WebServices
 from perdure.location.workspace.files import LocationFiles
 from perdure.ports import Filesystem, SpoolingRunner
 from perdure.ports.jobs import BackgroundJobs
+from perdure.ports.sandbox import Containment, Sandbox
 from perdure.schema.live_event import FileEdited
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import ToolOutputStore
@@ -39,6 +42,7 @@ class BuiltinTools(Value, kw_only=True):
     application: ToolRegistry | None = None
     web: WebServices | None = None
     jobs: BackgroundJobs | None = None
+    sandbox: Sandbox | None = None
 
     @contextmanager
     def __call__(self, services: ToolServices) -> Generator[ToolRegistry]:
@@ -74,6 +78,7 @@ class BuiltinTools(Value, kw_only=True):
             mutations=self.mutations,
             shell=choose_shell(services),
             variables=_variables(services),
+            containment=self._containment(services),
             outputs=self.outputs,
             ripgrep=self.ripgrep,
             output_limits=services.settings.tool_output,
@@ -83,12 +88,20 @@ class BuiltinTools(Value, kw_only=True):
             jobs=self.jobs,
         )
 
+    def _containment(self, services: ToolServices) -> Containment | None:
+        settings = services.settings.sandbox
+        if self.sandbox is None or settings.mode == "danger-full-access":
+            return None
+        read_policy = partial(sandbox_policy.read_policy, services)
+        return Containment(self.sandbox, read_policy, settings.ask)
+
     def _after_edit(self, services: ToolServices) -> PostEdit:
         return PostEdit(
             programs=services.settings.after_edit,
             directory=services.directory,
             processes=self.processes,
             variables=_variables(services),
+            containment=self._containment(services),
             diagnoser=services.diagnoser,
             edited=lambda path: services.publish(FileEdited(path)),
         )

@@ -187,7 +187,8 @@ class LanguageServer:
 
     def _initialize_params(self) -> JsonObject:
         return {
-            "processId": os.getpid(),
+            # A server ends when that process does, or if it cannot find it.
+            "processId": None if self.program.contained else os.getpid(),
             "clientInfo": {"name": "perdure"},
             "rootUri": self._folder["uri"],
             "workspaceFolders": [self._folder],

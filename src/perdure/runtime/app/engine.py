@@ -5,6 +5,7 @@ runtime.app.runtime, and those that Locations share in runtime.app.locations.
 """
 
 import secrets
+from collections.abc import Mapping
 from functools import partial
 
 from perdure.core import limits
@@ -15,6 +16,7 @@ from perdure.host.http.client import HttptoolsTransport
 from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.detached import LocalDetached
 from perdure.host.process.runner import LocalProcesses
+from perdure.host.sandbox.launches import Launches
 from perdure.location.models.credentials import Credentials
 from perdure.location.project.git_changes import GitChanges
 from perdure.location.registry import LocationRegistry
@@ -67,10 +69,8 @@ class Engine:
         self._pending = deps.pending
         self._background = Background()
         self.children = ChildRecords(platform.children_directory, platform.processes.me)
-        self._transport = HttptoolsTransport(
-            proxies=proxy.from_environment(variables),
-            gather_seconds=limits.PROVIDER_GATHER_SECONDS,
-        )
+        self._launches = Launches()
+        self._transport = _build_transport(variables)
         self.plugins = _build_plugins(deps)
         self.tools = self.plugins.registries.tools
         self.outputs = _build_outputs(deps)
@@ -95,6 +95,7 @@ class Engine:
             subagents=self.subagents,
             jobs=self.jobs,
             children=self.children,
+            launches=self._launches,
         )
         self.location_registry = LocationRegistry(build_shared_services(deps, location_deps))
         self.locations = Locations(self.location_registry)
@@ -140,6 +141,7 @@ class Engine:
         self.location_registry.close()
         await self._background.stop()
         await self._transport.aclose()
+        await self._launches.aclose()
         await self.children.aclose()
         self.plugins.close()
 
@@ -177,6 +179,12 @@ class Engine:
         return SessionDrain(
             turns, self.ownership, self.crash_recovery, finished=self.subagents.notify_finished
         )
+
+
+def _build_transport(variables: Mapping[str, str]) -> HttptoolsTransport:
+    return HttptoolsTransport(
+        proxies=proxy.from_environment(variables), gather_seconds=limits.PROVIDER_GATHER_SECONDS
+    )
 
 
 def _build_plugins(deps: EngineDeps) -> Plugins:

@@ -9,6 +9,8 @@ from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.piped import LocalPipedProcesses
 from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
+from perdure.host.sandbox.launches import Launches
+from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import SharedServices
@@ -43,6 +45,7 @@ class LocationDeps(Value, kw_only=True):
     subagents: SubagentRunner
     jobs: BackgroundJobs
     children: ChildRecords
+    launches: Launches
 
 
 def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServices:
@@ -117,11 +120,12 @@ def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
     filesystem = LocalFilesystem()
     return BuiltinTools(
         filesystem=filesystem,
-        processes=LocalProcesses(shared.children),
+        processes=LocalProcesses(shared.children, shared.launches),
         mutations=FileMutations(filesystem),
         outputs=shared.outputs,
         ripgrep=find_ripgrep(),
         application=shared.registries.tools,
         web=WebServices(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
+        sandbox=LocalSandbox(LocalProcesses(shared.children, shared.launches)),
     )

@@ -130,6 +130,7 @@ class Jobs:
                 directory=asked.directory,
                 environment=asked.variables,
                 output=await self._outputs.reserve(),
+                wrapper=asked.wrapper,
             )
         )
         job = self._build_job(asked, held)

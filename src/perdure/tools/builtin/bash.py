@@ -1,10 +1,10 @@
 """bash: run a shell command with a timeout and bounded output, or start it in the background.
 
 A command that fails or times out is a result, not a failure of the tool.
-tools.builtin.bash_approval makes the permission request, tools.shell.command_output collects the
-output, tools.builtin.bash_background starts background jobs. The working directory is checked;
-the files that the command uses are not, so absolute paths outside cause warnings, which are a hint
-and no protection.
+tools.builtin.bash_approval makes the permission request, tools.builtin.bash_sandbox says how it is
+started, tools.shell.command_output collects the output, tools.builtin.bash_background starts
+background jobs. The working directory is checked; the files that the command uses are up to the
+sandbox, and absolute paths outside cause warnings, which are a hint and no protection.
 """
 
 import asyncio
@@ -30,9 +30,11 @@ from perdure.ports import ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.session.job import JobInfo
 from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.builtin import bash_background
+from perdure.tools.builtin import bash_background, bash_sandbox
 from perdure.tools.builtin.bash_approval import permission_ask
+from perdure.tools.builtin.bash_sandbox import Launch
 from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.shell import protected_changes
 from perdure.tools.shell.command_output import CommandOutput
@@ -46,6 +48,8 @@ background with & too.
 - Set `background` for a server, or for what takes longer than you want to wait. It returns at \
 once, and you are told of the end.
 - Variables that hold secrets are not in its environment.
+- It may run in a sandbox: it writes to the project and to $TMPDIR, and has no network. Set \
+`outside` only when it failed for that reason; a person is asked.
 - It is ended after `timeout` milliseconds ({BASH_TIMEOUT_MILLIS_DEFAULT} unless set). Long output \
 is cut, and the answer names the file that holds all of it.
 - Prefer read, glob, grep, edit and write for files."""
@@ -66,6 +70,10 @@ class BashInput(Record, frozen=True):
     ) = UNSET
     background: (
         Annotated[bool, Meta(description="Return at once and let it run on.")] | UnsetType
+    ) = UNSET
+    outside: (
+        Annotated[bool, Meta(description="Run it outside the sandbox. A person is asked.")]
+        | UnsetType
     ) = UNSET
     description: Annotated[str, Meta(description="What it does, in a few words.")] | UnsetType = (
         UNSET
@@ -104,11 +112,22 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
         location = CommandDirectory(root=await environment.path_access.root(), directory=directory)
         await environment.permissions.require(
             permission_ask(
-                input.command, shell=environment.shell, location=location, context=context
+                input.command,
+                shell=environment.shell,
+                location=location,
+                context=context,
+                contained=await bash_sandbox.needs_no_question(environment),
             )
         )
+        launch = await bash_sandbox.prepare(
+            environment,
+            command=input.command,
+            directory=directory,
+            outside=input.outside is True,
+            context=context,
+        )
         if input.background is True:
-            return await _start(environment, input, directory, context)
+            return await _start(environment, input, context, _Run(directory, launch))
         guarded = await protected_changes.observe(environment.filesystem, input.command, directory)
         spool = None if environment.outputs is None else environment.outputs.spool()
         output = CommandOutput(spool, context.progress)
@@ -116,7 +135,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             if not (await environment.filesystem.stat(directory)).is_directory:
                 raise ToolFailure(f"{workdir} is not a directory")
             async with context.journal.watching():
-                result = await _run(environment, input, directory, output)
+                result = await _run(environment, input, output, _Run(directory, launch))
         except OSError as error:
             raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
         except asyncio.CancelledError:
@@ -125,7 +144,11 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             raise
         finally:
             output.close()
-        warnings = (*_outside_paths(input.command, directory), *await guarded.list_changed())
+        warnings = (
+            *_outside_paths(input.command, directory),
+            *_refusals(result, output, launch),
+            *await guarded.list_changed(),
+        )
         return await _make_output(result, output, warnings, environment.output_limits)
 
     return Tool(
@@ -172,11 +195,16 @@ def _check_timeout(input: BashInput) -> None:
         )
 
 
+class _Run(Value):
+    directory: str
+    launch: Launch
+
+
 async def _start(
-    environment: ToolEnvironment, input: BashInput, directory: str, context: ToolCallContext
+    environment: ToolEnvironment, input: BashInput, context: ToolCallContext, run: _Run
 ) -> BashOutput:
     try:
-        if not (await environment.filesystem.stat(directory)).is_directory:
+        if not (await environment.filesystem.stat(run.directory)).is_directory:
             raise ToolFailure(f"{input.workdir} is not a directory")
     except OSError as error:
         raise ToolFailure(f"Unable to execute command: {reason(error)}") from error
@@ -184,23 +212,30 @@ async def _start(
         environment,
         context,
         command=input.command,
-        directory=directory,
+        directory=run.directory,
         millis=None if isinstance(input.timeout, UnsetType) else input.timeout,
+        launch=run.launch,
     )
     return BashOutput(output="", truncated=False, path=job.path, job=job)
 
 
 async def _run(
-    environment: ToolEnvironment, input: BashInput, directory: str, output: CommandOutput
+    environment: ToolEnvironment, input: BashInput, output: CommandOutput, run: _Run
 ) -> ProcessResult:
     millis = BASH_TIMEOUT_MILLIS_DEFAULT if isinstance(input.timeout, UnsetType) else input.timeout
     return await environment.processes.run_into(
         output,
-        (environment.shell, "-c", input.command),
-        directory=directory,
-        environment=environment.variables,
+        (*run.launch.wrapper, environment.shell, "-c", input.command),
+        directory=run.directory,
+        environment=run.launch.variables,
         timeout_seconds=millis / 1_000,
     )
+
+
+def _refusals(result: ProcessResult, printed: CommandOutput, launch: Launch) -> tuple[str, ...]:
+    failed = result.exit_code not in {0, None} and not printed.is_binary
+    told = launch.explain(printed.text()) if failed and not printed.is_long else None
+    return () if told is None else (told,)
 
 
 async def _make_output(

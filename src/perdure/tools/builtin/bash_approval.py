@@ -21,7 +21,12 @@ from perdure.tools.shell import parser
 
 
 def permission_ask(
-    command: str, *, shell: str, location: CommandDirectory, context: ToolCallContext
+    command: str,
+    *,
+    shell: str,
+    location: CommandDirectory,
+    context: ToolCallContext,
+    contained: bool = False,
 ) -> PermissionAsk:
     """The request for a command; its parts are parsed on demand, by `refine`."""
     saved = approval_pattern.exact_pattern(command)
@@ -33,6 +38,7 @@ def permission_ask(
         resources=(command,),
         save=() if saved is None else (saved,),
         source=context.source,
+        contained=contained,
     )
     return replace(ask, refine=partial(_refine, ask, shell, location))
 

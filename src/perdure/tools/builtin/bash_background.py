@@ -23,6 +23,7 @@ from perdure.schema.ids import JobID
 from perdure.schema.session.job import JobInfo, JobState
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
+from perdure.tools.builtin.bash_sandbox import Launch
 from perdure.tools.environment import ToolEnvironment, reason
 
 LOOK_DESCRIPTION: Final = f"""\
@@ -78,6 +79,7 @@ async def start(
     command: str,
     directory: str,
     millis: int | None,
+    launch: Launch,
 ) -> JobInfo:
     """Start an approved command in the background."""
     if environment.jobs is None:
@@ -88,7 +90,8 @@ async def start(
         shell=environment.shell,
         command=command,
         directory=directory,
-        variables=environment.variables,
+        variables=launch.variables,
+        wrapper=launch.wrapper,
         seconds_max=JOB_SECONDS_DEFAULT if millis is None else millis / 1_000,
     )
     try:

@@ -14,11 +14,13 @@ from contextlib import suppress
 from typing import Protocol
 
 from msgspec import field
+from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram, EditPrograms
 from perdure.ports import Filesystem, ProcessResult, ProcessRunner
 from perdure.ports.file_journal import Journal
+from perdure.ports.sandbox import ContainedProgram, Containment
 from perdure.schema.value import Confidential, Value
 from perdure.tools.files.path_access import Target
 
@@ -60,6 +62,8 @@ class PostEdit(Confidential, kw_only=True):
     directory: str = "/"
     processes: ProcessRunner | None = None
     variables: Mapping[str, str] | None = None
+    containment: Containment | None = None
+    """The sandbox that the programs run in; without it they run outside."""
     diagnoser: Diagnoser | None = None
     """Without it no language server is used."""
     edited: Callable[[str], None] = _ignore_edit
@@ -122,17 +126,29 @@ class PostEdit(Confidential, kw_only=True):
             return []
         async with asyncio.TaskGroup() as group:
             answers = [
-                group.create_task(
-                    self.diagnoser.diagnose(
-                        program, target, files(target), self._environment(program)
-                    )
-                )
+                group.create_task(self._ask_server(self.diagnoser, program, target, files(target)))
                 for program, target in requests
             ]
         return [line for answer in answers for line in answer.result()]
 
-    def _environment(self, program: EditProgram) -> dict[str, str]:
-        return {**(self.variables or {}), **program.environment}
+    async def _ask_server(
+        self, diagnoser: Diagnoser, program: EditProgram, target: Target, files: Filesystem
+    ) -> tuple[str, ...]:
+        started = await self._contain(program.command, program)
+        contained = replace(
+            program, command=started.arguments, contained=started.arguments != program.command
+        )
+        return await diagnoser.diagnose(contained, target, files, started.environment)
+
+    async def _contain(
+        self, arguments: tuple[str, ...], program: EditProgram, writable: str | None = None
+    ) -> ContainedProgram:
+        environment = {**(self.variables or {}), **program.environment}
+        if self.containment is None:
+            return ContainedProgram(arguments, environment)
+        return await self.containment.contain(
+            arguments, directory=self.directory, environment=environment, writable=writable
+        )
 
     async def _run_formatter(self, program: EditProgram, target: Target) -> str | None:
         """Run a formatter; returns a note if it failed."""
@@ -166,10 +182,11 @@ class PostEdit(Confidential, kw_only=True):
         if self.processes is None:
             return "nothing can be started here"
         try:
+            started = await self._contain(program.arguments(target.path), program, target.path)
             return await self.processes.run(
-                program.arguments(target.path),
+                started.arguments,
                 directory=self.directory,
-                environment=self._environment(program),
+                environment=started.environment,
                 timeout_seconds=seconds,
                 output_bytes_max=limits.EDIT_PROGRAM_OUTPUT_BYTES_MAX,
             )

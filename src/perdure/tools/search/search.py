@@ -15,7 +15,7 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Final, Literal
 
@@ -265,7 +265,7 @@ async def _collect(
         *(() if wanted.include is None else _name_filter(wanted.include)),
         *(f"--regexp={wanted.pattern}", "--", name if wanted.is_directory else f"./{name}"),
     )
-    program, variables = _program(environment.ripgrep)
+    program, variables = _program(environment)
     try:
         result = await environment.processes.run_into(
             into,
@@ -317,7 +317,7 @@ async def _run(
     *,
     separate_errors: bool = True,
 ) -> ProcessResult:
-    program, variables = _program(environment.ripgrep)
+    program, variables = _program(environment)
     return await environment.processes.run(
         (*program, *_COMMON, *arguments),
         directory=root,
@@ -328,9 +328,11 @@ async def _run(
     )
 
 
-def _program(ripgrep: str | None) -> tuple[tuple[str, ...], dict[str, str] | None]:
-    if ripgrep is not None:
-        return (ripgrep,), None
+def _program(
+    environment: ToolEnvironment,
+) -> tuple[tuple[str, ...], Mapping[str, str] | None]:
+    if environment.ripgrep is not None:
+        return (environment.ripgrep,), environment.variables
     # -P: do not import modules from the searched directory.
     package = os.path.dirname(PACKAGE_FOLDER)
     program = (sys.executable, "-P", "-m", "perdure.tools.search.fallback_program")

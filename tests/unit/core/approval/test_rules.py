@@ -119,3 +119,26 @@ def test_what_consists_of_its_parts_alone_is_allowed_with_them() -> None:
         parts=ResourceParts(parts=(part,), complete=False),
     )
     assert (whole.effect, more.effect, more.resource) == ("allow", "ask", "x && ls a")
+
+
+@pytest.mark.parametrize(
+    ("rules", "complete", "effect"),
+    [
+        ((), True, "allow"),
+        ((), False, "allow"),
+        ((Rule("read", "*", "deny"),), False, "allow"),
+        ((Rule("bash", "touch *", "deny"),), True, "allow"),
+        ((Rule("bash", "touch *", "deny"),), False, "ask"),
+        ((Rule("bash", "*", "ask"),), True, "ask"),
+        ((Rule("*", "*", "ask"),), True, "ask"),
+        ((Rule("bash", "ls *", "ask"),), True, "ask"),
+        ((Rule("bash", "ls *", "deny"),), True, "deny"),
+    ],
+)
+def test_in_a_sandbox_what_no_rule_is_about_needs_no_question(
+    rules: Ruleset, effect: Effect, *, complete: bool
+) -> None:
+    parts = ResourceParts(texts=("ls a",), complete=complete)
+    decided = permission.decide(rules, (), action="bash", resources=("ls a",), parts=parts)
+    contained = permission.decide_contained(decided, rules, action="bash", parts=parts)
+    assert contained.effect == effect

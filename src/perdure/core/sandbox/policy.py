@@ -1,0 +1,84 @@
+"""What a command in the sandbox may reach, and the configured modes.
+
+A policy is a list of places. The deepest place that contains a path decides about it; what no place
+contains can be read and not written. `read-only` lets commands write only temporary files,
+`workspace-write` also the Location and its git directory, `danger-full-access` everything.
+
+Invariant: hidden places stay hidden in every mode with a sandbox, also inside the workspace.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from perdure.core.files.paths import is_within
+from perdure.schema.value import Value
+
+Access = Literal["write", "read", "hide", "keep"]
+"""`keep` can be written but not renamed or replaced, so that places below it cannot be evaded."""
+
+SECRET_PATHS: Final = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub"),
+    *(".docker/config.json", ".netrc", ".git-credentials", ".config/git/credentials", ".pypirc"),
+    *(".npmrc", ".yarnrc.yml", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials"),
+    *(".local/share/opencode", ".local/share/keyrings", ".password-store", ".config/op"),
+    *(".vault-token", ".terraform.d/credentials.tfrc.json", ".config/rclone", ".pgpass", ".my.cnf"),
+)
+"""Below the home directory: places where programs keep keys and passwords."""
+
+SYSTEM_SECRETS: Final = ("/run/secrets", "/run/credentials", "/run/user", "/etc/shadow")
+
+
+class Place(Value):
+    access: Access
+    path: str
+    """Canonical and absolute."""
+
+
+class SandboxPolicy(Value, kw_only=True):
+    places: tuple[Place, ...]
+    """Outer places before the places inside them."""
+    network: bool = False
+    temporary: str | None = None
+    """The directory for temporary files, if there is one."""
+
+    def variables(self, given: Mapping[str, str] | None) -> Mapping[str, str] | None:
+        """The environment of a command: its temporary files go where it may write."""
+        if given is None or self.temporary is None:
+            return given
+        return {**given, "TMPDIR": self.temporary}
+
+    def allowing(self, path: str) -> "SandboxPolicy":
+        """A policy in which this file can be written, unless it is hidden."""
+        if self.access(path) != "read":
+            return self
+        others = (place for place in self.places if place.path != path)
+        places = (*others, Place("write", path))
+        return make_policy(places, network=self.network, temporary=self.temporary)
+
+    def access(self, path: str) -> Access:
+        """What the policy says about a canonical path."""
+        found: Access = "read"
+        for place in self.places:
+            if is_within(path, place.path):
+                found = "write" if place.access == "keep" else place.access
+        return found
+
+
+def make_policy(
+    places: Iterable[Place], *, network: bool = False, temporary: str | None = None
+) -> SandboxPolicy:
+    """A policy of these places, in order; of two with the same path, the stricter counts."""
+    chosen: dict[str, Place] = {}
+    for place in places:
+        known = chosen.get(place.path)
+        if known is None or _STRICTNESS[place.access] > _STRICTNESS[known.access]:
+            chosen[place.path] = place
+    ordered = sorted(chosen.values(), key=lambda place: (_depth(place.path), place.path))
+    return SandboxPolicy(places=tuple(ordered), network=network, temporary=temporary)
+
+
+_STRICTNESS: Final[dict[Access, int]] = {"write": 0, "keep": 1, "read": 2, "hide": 3}
+
+
+def _depth(path: str) -> int:
+    return 0 if path == "/" else path.count("/")

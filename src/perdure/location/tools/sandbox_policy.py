@@ -1,0 +1,140 @@
+"""The sandbox policy of a Location: its places, as they are on disk now.
+
+Commands may write to the Location, to the git directory of its repository and to a directory for
+temporary files of its own. They may not change what git runs or obeys (hooks, config), nor the
+configuration of agents, and do not see this program's data, the user's configuration, and places
+where programs keep keys.
+
+Invariant: a git directory outside the Location is writable only if git made the Location its work
+tree. A `.git` file alone proves nothing, because it may come with an archive.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from perdure.core.files.paths import is_within
+from perdure.core.sandbox import policy
+from perdure.core.sandbox.policy import Place, SandboxPolicy
+from perdure.location.project import project
+from perdure.location.project.project import Repository
+from perdure.location.tools.location_tools import ToolServices
+
+_PROTECTED: Final = (".opencode", "opencode.json", "opencode.jsonc")
+_GIT_PROTECTED: Final = ("hooks", "config", "config.worktree", "modules")
+_DATA_READABLE: Final = ("tool-output", "repos", "cache/skills", "plans")
+_CONFIG_READABLE: Final = ("skills", "skill")
+
+
+def read_policy(services: ToolServices) -> SandboxPolicy:
+    """The policy of commands in this Location."""
+    settings, environment = services.settings.sandbox, services.environment
+    directory = os.path.realpath(services.directory)
+    temporary = _make_temporary(environment.temp_dir, directory)
+    places: list[Place] = []
+    if temporary is not None:
+        places.append(Place("write", temporary))
+    if settings.mode == "workspace-write":
+        places += _workspace(directory)
+        places += [
+            Place("write", os.path.realpath(_expand(path, environment.home)))
+            for path in settings.writable
+        ]
+    places += _secrets(services)
+    return policy.make_policy(places, network=settings.network, temporary=temporary)
+
+
+def _workspace(directory: str) -> Iterator[Place]:
+    yield Place("write", directory)
+    for name in _PROTECTED:
+        yield from _existing("read", os.path.join(directory, name))
+    try:
+        repository = project.find_repository(directory)
+    except OSError:
+        repository = None
+    if repository is None:
+        return
+    marker = os.path.join(repository.worktree, ".git")
+    if os.path.isfile(marker):
+        yield from _existing("read", marker)
+    for git_dir in _writable_git_dirs(repository, directory):
+        yield Place("keep", git_dir)
+        _make_hooks(git_dir)
+        for name in _GIT_PROTECTED:
+            yield from _existing("read", os.path.join(git_dir, name))
+
+
+def _writable_git_dirs(repository: Repository, directory: str) -> Iterator[str]:
+    git_dir = os.path.realpath(repository.git_dir)
+    common = os.path.realpath(repository.common_dir)
+    own = os.path.join(os.path.realpath(repository.worktree), ".git")
+    if git_dir == own and common == own:
+        yield own
+    elif is_within(git_dir, directory) and is_within(common, directory):
+        yield from dict.fromkeys((common, git_dir))
+    elif os.path.dirname(git_dir) == os.path.join(common, "worktrees"):
+        with suppress(OSError, UnicodeError):
+            with open(os.path.join(git_dir, "gitdir"), encoding="utf-8") as file:
+                claimed = os.path.realpath(file.read(4096).strip())
+            if claimed == os.path.realpath(own):
+                yield from (common, git_dir)
+
+
+def _make_hooks(git_dir: str) -> None:
+    """A directory that does not exist cannot be protected."""
+    with suppress(OSError):
+        os.mkdir(os.path.join(git_dir, "hooks"))
+
+
+def _secrets(services: ToolServices) -> Iterator[Place]:
+    environment = services.environment
+    for root, readable in (
+        (environment.data_dir, _DATA_READABLE),
+        (environment.config_dir, _CONFIG_READABLE),
+    ):
+        real = os.path.realpath(root)
+        yield from _existing("hide", real)
+        for name in readable:
+            yield from _existing("read", os.path.join(real, name))
+    below_home = (os.path.join(environment.home, name) for name in policy.SECRET_PATHS)
+    named = (_expand(path, environment.home) for path in services.settings.sandbox.hidden)
+    for path in (*below_home, *policy.SYSTEM_SECRETS, *named):
+        yield from _existing("hide", os.path.realpath(path))
+
+
+def _existing(access: policy.Access, path: str) -> Iterator[Place]:
+    # A link decides nothing: what it leads to has a place of its own.
+    if os.path.lexists(path) and not os.path.islink(path):
+        yield Place(access, path)
+
+
+def _expand(path: str, home: str) -> str:
+    return (
+        os.path.normpath(os.path.join(home, path.removeprefix("~").lstrip("/")))
+        if (path == "~" or path.startswith("~/"))
+        else os.path.abspath(path)
+    )
+
+
+def _make_temporary(temp_dir: str, directory: str) -> str | None:
+    """The directory for temporary files of the Location's commands; None if it cannot be made."""
+    root = os.path.join(temp_dir, f"perdure-{os.getuid()}")
+    path = os.path.join(root, hashlib.sha256(directory.encode(errors="replace")).hexdigest()[:16])
+    for made in (root, path):
+        with suppress(FileExistsError, OSError):
+            os.mkdir(made, 0o700)
+        if not _is_own_directory(made):
+            return None
+    return os.path.realpath(path)
+
+
+def _is_own_directory(path: str) -> bool:
+    """Whether no other user made it: the directory around it may be open to all."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    is_directory = os.path.isdir(path) and not os.path.islink(path)
+    return is_directory and found.st_uid == os.getuid()
