@@ -138,7 +138,7 @@ def test_what_consists_of_its_parts_alone_is_allowed_with_them() -> None:
 def test_in_a_sandbox_what_no_rule_is_about_needs_no_question(
     rules: Ruleset, effect: Effect, *, complete: bool
 ) -> None:
-    parts = ResourceParts(texts=("ls a",), complete=complete)
+    parts = ResourceParts(parts=(ResourcePart(text="ls a"),), complete=complete)
     decided = permission.decide(rules, (), action="bash", resources=("ls a",), parts=parts)
     contained = permission.decide_contained(decided, rules, action="bash", parts=parts)
     assert contained.effect == effect
