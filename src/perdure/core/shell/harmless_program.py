@@ -111,8 +111,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "od": "-abcdfhilosvx -A= -N= -S= -j= -t= -w=?",
     "paste": "-sz -d= --delimiters= --serial --zero-terminated",
     "printenv": "-0 --null",
-    "ps": "-AFHLMNTadefjlmwy -C= -U= -o= -p= -t= -u= --forest --format= --no-headers --pid= --ppid="
-    " --sort= <0",
+    "ps": "-AFHLMNTadefjlmwy -C= -U= -p= -t= -u= --forest --no-headers --pid= --ppid= --sort= <0",
     "pwd": "-LP --logical --physical",
     "readlink": "-efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing"
     " --no-newline --zero",

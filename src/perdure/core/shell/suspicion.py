@@ -10,6 +10,7 @@ Invariant: the number of commands grows no faster than the number of words.
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from perdure.core.shell.harmless_program import harmless_name
@@ -51,9 +52,9 @@ def suspected_commands(words: Sequence[Word]) -> tuple[str, ...]:
         return ()
     name = posixpath.basename(values[0])
     found: dict[str, None] = {}
-    if values[1:2] and values[1].startswith(_OPTIONS):
-        for at in range(2, len(values)):
-            found[_render([name, *values[at : at + _WORDS_MAX]])] = None
+    verbs = list(takewhile(lambda value: not value.startswith(_OPTIONS), values[1:]))
+    for at in range(len(verbs) + 2, len(values)):
+        found[_render([name, *verbs, *values[at : at + _WORDS_MAX]])] = None
     for at, value in enumerate(values[1:], start=1):
         if name not in _RUN_NO_ARGUMENT or _VALUED.match(value):
             found.update((form, None) for form in _run_from(values[at : at + _WORDS_MAX]))

@@ -16,7 +16,7 @@ _WORDS_TEXT: Final = """
 WORDS: Final = (*_WORDS_TEXT.split(), "y z", "\n", "", "a\nb", " ", "\t", "a #b", CODE)
 _PROGRAMS_TEXT: Final = """
     a b canary ./canary echo printf test true : command exec time env nice nohup builtin setsid
-    sh bash false [ kill type pwd wait umask exit
+    launch sh bash false [ kill type pwd wait umask exit
 """
 PROGRAMS: Final = (
     *_PROGRAMS_TEXT.split(),
@@ -37,6 +37,8 @@ PROGRAMS: Final = (
         "test -f",
         "bash -e",
         "bash canary",
+        "launch -v",
+        "launch --x=1",
         "sh ./canary",
         "sudo",
         "busybox",

@@ -18,6 +18,8 @@ NOTED: Final = ("a", "b", "canary", "x", "y", "can", "f")
 NEAR: Final = "canary"
 """The program that is also in the directory of each command."""
 REAL: Final = ("bash", "env", "nice", "nohup", "setsid", "sh", "stdbuf", "timeout", "xargs", "find")
+LAUNCHER: Final = "launch"
+"""A program that is not known, and runs its arguments."""
 END: Final = "\x1e"
 BATCH_SECONDS_MAX: Final = 120
 
@@ -40,6 +42,9 @@ class ShellStage:
         self._note = f'#!/bin/sh\nprintf "%s\\0" "$PWD" "$0" "$@" "{END}" >> {self._log}\n'
         for name in NOTED:
             self._make_program(self._programs / name)
+        launcher = self._programs / LAUNCHER
+        launcher.write_text('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\nexec "$@"\n')
+        launcher.chmod(0o755)
         for name in REAL:
             if real := shutil.which(name):
                 (self._programs / name).symlink_to(real)

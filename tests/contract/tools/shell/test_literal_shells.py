@@ -25,12 +25,14 @@ from perdure.tools.builtin.bash_approval import resource_parts
 from perdure.tools.shell.parser import parse_script
 from tests.contract.tools.shell.drawn_commands import DrawnCommands
 from tests.contract.tools.shell.hostile_commands import HOSTILE
-from tests.contract.tools.shell.shell_stage import Done, ShellStage
+from tests.contract.tools.shell.shell_stage import LAUNCHER, Done, ShellStage
 from tests.figures import Figure
 from tests.skipping import cannot_run
 
 SEED: Final = int(os.environ.get("PERDURE_SEED", "0"))
-TEXTS: Final = int(os.environ.get("PERDURE_TEXTS", "20000"))
+SHARES: Final = 4
+"""Tests among which the commands are divided, so that they run at the same time."""
+TEXTS: Final = int(os.environ.get("PERDURE_TEXTS", "20000")) // SHARES
 BATCH: Final = 500
 SHELLS: Final = ("bash", "dash")
 PLACE: Final = CommandDirectory(root="/project", directory="/project")
@@ -77,11 +79,14 @@ def stage_for(root: Path, name: str) -> ShellStage:
     return ShellStage(root / name, shell)
 
 
-def test_no_command_hides_what_it_does_from_its_reading(tmp_path: Path, figure: Figure) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_command_hides_what_it_does_from_its_reading(
+    tmp_path: Path, share: int, figure: Figure
+) -> None:
     stages = [stage_for(tmp_path, name) for name in SHELLS]
     hidden: dict[str, list[str]] = {}
     clear = did = allowed = 0
-    commands = clear_commands(SEED)
+    commands = clear_commands(SEED * SHARES + share)
     while batch := list(islice(commands, BATCH)):
         texts = [text for text, _ in batch]
         for (text, found), *all_done in zip(
@@ -93,8 +98,10 @@ def test_no_command_hides_what_it_does_from_its_reading(tmp_path: Path, figure: 
             for done in all_done:
                 did += bool(done.programs or done.files)
                 denied = [program for program in done.programs if "canary" in program.split()[0]]
-                if more := excess(found, done) or (denied if passes else []):
-                    hidden[text] = more
+                launches = any(LAUNCHER in part.text for part in found.parts)
+                more = [] if launches else excess(found, done)
+                if more or (passes and denied):
+                    hidden[text] = [*more, *denied]
     assert hidden == {}
     # The search is worth something only if many commands are clear and do something.
     assert clear > TEXTS // 20

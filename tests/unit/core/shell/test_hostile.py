@@ -194,10 +194,13 @@ def test_options_before_a_verb_do_not_hide_the_verb() -> None:
         Rule("bash", "*", "allow"),
         Rule("bash", "git push *", "deny"),
         Rule("bash", "docker push *", "ask"),
+        Rule("bash", "docker compose down *", "ask"),
     )
     assert effect(rules, "git -C x push origin") == "ask"
     assert effect(rules, "git --no-pager -C x push") == "ask"
     assert effect(rules, "docker --context x push y") == "ask"
+    assert effect(rules, "docker compose -f x --ansi never down") == "ask"
+    assert effect(rules, "docker compose -f x up") == "allow"
     assert effect(rules, "git -C x status") == "allow"
     assert effect(rules, "git commit -m push") == "allow"
 
