@@ -15,15 +15,7 @@ def test_a_planted_bug_is_found(bug: FileRuleBug, figure: Figure) -> None:
     planting = [sys.executable, "-m", "tests.harness.planting", bug.name, "pytest"]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     ran = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.harness.planting",
-            bug.name,
-            "pytest",
-            bug.found_by,
-            *options,
-        ],
+        [*planting, bug.found_by, *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
