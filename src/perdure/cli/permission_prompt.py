@@ -1,7 +1,7 @@
 """Answers permission requests: asks at the terminal, refuses, or leaves them to another client.
 
 Every answer goes through the client, whether the Session runs in this process or on a server. The
-model wrote the text of the request, so it is cleaned and shown on one line.
+model wrote the text of the request, so it is cleaned, and each part shown on one line.
 """
 
 from typing import Final
@@ -17,6 +17,7 @@ _REPLIES: Final[dict[str, Reply]] = {
     "a": "always",
     "always": "always",
 }
+_DIFF_LINES_MAX: Final = 100
 _UNATTENDED: Final = (
     "This needs a person's approval, and nobody is there to give it. A permission rule that allows"
     " it would let it pass."
@@ -26,9 +27,15 @@ _UNATTENDED: Final = (
 async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
     """Ask the user and send the answer. Everything except yes and always is a no."""
     request = event["data"]
-    question = f"Allow {_describe(request)}?\n{_describe_always(request)}[y]es, [a]lways, [N]o: "
+    question = render_question(request)
     reply = _REPLIES.get((await terminal.ask(question)).lower(), "reject")
     await _reply(client, request, reply)
+
+
+def render_question(request: JsonObject) -> str:
+    """The question for a request; of a protected file with why it is asked and the difference."""
+    about = f"{_describe_protected(request)}Allow {_describe(request)}?\n"
+    return f"{about}{_describe_always(request)}[y]es, [a]lways, [N]o: "
 
 
 async def refuse(event: JsonObject, client: WireClient) -> None:
@@ -60,6 +67,18 @@ async def _reply(
 
 def _describe(request: JsonObject) -> str:
     return terminal.one_line(f"{request['action']} {', '.join(request['resources'])}")
+
+
+def _describe_protected(request: JsonObject) -> str:
+    metadata: JsonObject = request.get("metadata", {})
+    if metadata.get("protected") is not True:
+        return ""
+    lines = str(metadata.get("diff", "")).splitlines()
+    shown = [f"  {terminal.one_line(line)}" for line in lines[:_DIFF_LINES_MAX]]
+    if len(lines) > len(shown):
+        shown.append(f"  ({len(lines) - len(shown)} more lines)")
+    reason = terminal.one_line(str(metadata.get("reason", "")))
+    return "\n".join(["This is asked in any case. " + reason, *shown, ""])
 
 
 def _describe_always(request: JsonObject) -> str:

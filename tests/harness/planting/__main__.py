@@ -9,6 +9,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 
+from tests.contract.tools.files.planted_bugs import FILE_RULE_BUGS
 from tests.contract.tools.shell.planted_bugs import MISREAD_BUGS
 from tests.crash.planted_bugs import SWEPT_BUGS
 from tests.harness.planting.defect import Defect, plant
@@ -17,8 +18,8 @@ from tests.simulation.planted_bugs import PLANTED_BUGS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    bugs = (*PLANTED_BUGS, *SWEPT_BUGS, *MISREAD_BUGS)
-    defects: dict[str, Defect] = {bug.name: bug for bug in bugs}
+    known = (*PLANTED_BUGS, *SWEPT_BUGS, *MISREAD_BUGS, *FILE_RULE_BUGS)
+    defects: dict[str, Defect] = {bug.name: bug for bug in known}
     parser = argparse.ArgumentParser(
         prog="python -m tests.harness.planting", description="Run a module with one planted bug."
     )

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from tests.contract.tools.files.planted_bugs import FILE_RULE_BUGS
 from tests.contract.tools.shell.planted_bugs import MISREAD_BUGS
 from tests.crash.planted_bugs import SWEPT_BUGS
 from tests.harness.planting.defect import Defect
@@ -23,7 +24,12 @@ from tests.harness.planting.edit import (
 from tests.simulation.planted_bugs import PLANTED_BUGS
 from tests.tidy.source_tree import PACKAGE, ROOT
 
-DEFECTS: Final[tuple[Defect, ...]] = (*PLANTED_BUGS, *SWEPT_BUGS, *MISREAD_BUGS)
+DEFECTS: Final[tuple[Defect, ...]] = (
+    *PLANTED_BUGS,
+    *SWEPT_BUGS,
+    *MISREAD_BUGS,
+    *FILE_RULE_BUGS,
+)
 SOURCE: Final = '''
 from elsewhere import shielded
 

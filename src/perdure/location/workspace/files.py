@@ -25,8 +25,6 @@ from perdure.tools.api.tool import ToolFailure
 from perdure.tools.environment import ToolEnvironment, printable, reason
 from perdure.tools.search import search
 
-_EVERYTHING = "**"
-
 
 class LocationFiles:
     """`environment` makes the ToolEnvironment of this Location; called on first use."""
@@ -81,7 +79,7 @@ class LocationFiles:
         root = await environment.path_access.root()
         try:
             search.check_length(query)
-            listing = await search.find_files(environment, root, _EVERYTHING)
+            listing = await search.find_files(environment, root, search.EVERYTHING)
         except ToolFailure as error:
             raise _refused(str(error)) from error
         except OSError as error:

@@ -140,7 +140,7 @@ async def _search(
     if status.is_file:
         await environment.file_permissions.require_used(context, target)
     view = await environment.file_permissions.view(context)
-    base = target.resource if status.is_directory else posixpath.dirname(target.resource)
+    base = target.resource if status.is_directory else posixpath.dirname(target.resource) or "."
 
     def is_shown(path: str) -> bool:
         # The one file that is named has been asked for.
@@ -178,7 +178,7 @@ async def _note_omitted(
     await search.find_files(
         environment,
         target.path,
-        "**" if isinstance(input.include, UnsetType) else input.include,
+        search.EVERYTHING if isinstance(input.include, UnsetType) else input.include,
         keep=lambda path: view.shows(search.resource_below(target.resource, path)),
     )
 
@@ -188,7 +188,7 @@ def _limit(input: GrepInput) -> int:
 
 
 def _match(base: str, found: LineMatch) -> Match:
-    path = posixpath.normpath(posixpath.join(base, search.relative_path(found)))
+    path = search.resource_below(base, search.relative_path(found))
     line = str(found.lines).rstrip("\r\n")
     text = line[:SEARCH_LINE_CHARS_MAX]
     shown_bytes = len(text.encode())

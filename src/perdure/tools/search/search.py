@@ -53,6 +53,7 @@ _FAILED: Final = 2
 Bytes = bytes
 """Alias for classes in which a field is called `bytes`."""
 
+EVERYTHING: Final = "**"
 Keep = Callable[[str], bool]
 """Whether a path that was found, relative to the search root, is kept."""
 
@@ -146,7 +147,7 @@ def check_length(pattern: str) -> None:
 
 def resource_below(folder: str, path: str) -> str:
     """The resource of a path that was found below the folder of this resource."""
-    return posixpath.normpath(posixpath.join(folder, path))
+    return path if folder == "." else posixpath.join(folder, path)
 
 
 async def find_files(
@@ -159,8 +160,7 @@ async def find_files(
 ) -> FileListing:
     """The first files below `root` that match a pattern, relative to it and sorted."""
     wanted = parse_glob(pattern)
-    arguments = ("--files", "--null", *_name_filter(pattern), "--", ".")
-    result = await _run(environment, root, arguments)
+    result = await _run(environment, root, ("--files", "--null", *_name_filter(pattern), "--", "."))
     prefilter = _NamePrefilter(pattern)
 
     def parse_output() -> list[str]:
@@ -169,7 +169,8 @@ async def find_files(
             first = sorted(names) if paths_max is None else heapq.nsmallest(paths_max, names)
             return [os.fsdecode(name[2:]) for name in first]
         paths = (os.fsdecode(name[2:]) for name in sorted(names))
-        return list(itertools.islice(filter(keep, filter(wanted.matches, paths)), paths_max))
+        matching = paths if pattern == EVERYTHING else filter(wanted.matches, paths)
+        return list(itertools.islice(filter(keep, matching), paths_max))
 
     # On a thread: hundreds of thousands of names take a while.
     return FileListing(await asyncio.to_thread(parse_output), _is_complete(result))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perdure.core.approval import rules as permission
+from perdure.host.files import cached_files
 from perdure.location.approval.location_rules import Judge, LocationRules
 from perdure.ports import PermissionAsk
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
@@ -156,3 +157,17 @@ def test_a_location_that_is_reached_by_a_link_is_named_both_ways(tmp_path: Path)
         )
         assert known.judge("child").decide(ask("read", "x")).effect == "deny"
         assert known.names.resource(os.path.realpath(tmp_path / "link/y")) == "y"
+
+
+def test_whether_a_file_system_ignores_case_is_seen_by_the_other_spelling(tmp_path: Path) -> None:
+    path = tmp_path / "Name"
+    path.touch()
+    assert cached_files.ignores_case(str(path)) is (tmp_path / "nAME").exists()
+    (tmp_path / "Link").touch()
+    (tmp_path / "lINK").symlink_to("Link")
+    assert not cached_files.ignores_case(str(tmp_path / "Link"))
+    (tmp_path / "Twice").touch()
+    # As on a file system that ignores case: both spellings are one file.
+    os.link(tmp_path / "Twice", tmp_path / "tWICE")
+    assert cached_files.ignores_case(str(tmp_path / "Twice"))
+    assert not cached_files.ignores_case(str(tmp_path / "123"))

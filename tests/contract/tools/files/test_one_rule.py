@@ -315,19 +315,20 @@ PATTERNS: Final = (
     *("*", "secrets/*", "secrets", "*.txt", "*key*", "linked/*", "notes.md", "prod.env", "*.env"),
     *("secrets/deep/*", "{real}/secrets/*", "{given}/*", "{real}/*.md", "alias.txt", "?otes.md"),
 )
-DRAWN_RULES = st.lists(
-    st.builds(
+
+
+def drawn_rules(action: str) -> st.SearchStrategy[Ruleset]:
+    drawn = st.builds(
         Rule,
-        st.sampled_from(["read", "*"]),
+        st.sampled_from([action, "*"]),
         st.sampled_from(PATTERNS),
         st.sampled_from(["allow", "ask", "deny"]),
-    ),
-    max_size=6,
-).map(tuple)
+    )
+    return st.lists(drawn, max_size=6).map(tuple)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(drawn=DRAWN_RULES)
+@given(drawn=drawn_rules("read"))
 async def test_every_tool_and_spelling_gives_one_decision_for_one_file(
     tmp_path_factory: pytest.TempPathFactory, drawn: Ruleset
 ) -> None:
@@ -363,3 +364,33 @@ def verdict_of(path: str, shown: set[str], left_out: Mapping[str, JsonValue]) ->
     if path in shown:
         return "allow"
     return "ask" if path in left_out["needsPermission"] else "deny"
+
+
+WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], tuple[str, Inputs]]]] = {
+    "write over": CHANGES["write"],
+    "edit": ONE_FILE["guess by an edit"],
+    "patch": lambda path: (
+        "apply_patch",
+        {"patchText": patch(f"*** Update File: {path}", "@@", "-no such line", "+x")},
+    ),
+    "add": lambda path: ("apply_patch", {"patchText": patch(f"*** Add File: {path}", "+x")}),
+}
+"""Calls that fail after they were allowed, because the file is there and was not read."""
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=drawn_rules("edit"))
+async def test_every_tool_and_spelling_gives_one_decision_for_one_change(
+    tmp_path_factory: pytest.TempPathFactory, drawn: Ruleset
+) -> None:
+    allow: Ruleset = (Rule("read", "*", "allow"),)
+    bench = Places(tmp_path_factory.mktemp("places"), (*drawn, *allow), ripgrep=RIPGREP)
+    with bench.open():
+        decided = {
+            await bench.verdict(tool, **bench.input(given))
+            for spelling in SPELLINGS
+            for tool, given in (way(spelling) for way in WITHOUT_EFFECT.values())
+        }
+    # `other` is the failure of a call that was allowed.
+    assert len(decided) == 1, decided
+    assert (bench.root / FILE).read_text() == TREE[FILE]
