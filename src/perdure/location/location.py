@@ -73,9 +73,10 @@ class Location(Value, kw_only=True):
     async def observe(self, subject: Subject) -> Observation:
         """Observe all Context Sources at a boundary: the Location's, then those of the turn."""
         listed_before = context_source.KEY in subject.admitted
+        rules = None if subject.agent is None else self.agents.rules(subject.agent.id)
         observation = system_context.combine(
             await self.context.observe(subject),
-            context_source.observe(self.skills, subject.agent, listed_before=listed_before),
+            context_source.observe(self.skills, rules, listed_before=listed_before),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),
             built_in.observe_model(subject),

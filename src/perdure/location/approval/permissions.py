@@ -2,7 +2,7 @@
 
 core.approval.rules evaluates the rules. An action that they leave open becomes a pending request,
 published as a live event and answered by `reply`. Pending requests are kept in memory, with the
-tool call that waits, and in a PendingStore; an "always" reply is saved to SavedRules.
+tool call that waits, and in a PendingStore; an "always" reply is saved.
 
 A request of a tool call outlives the process: when that ends, the request is left in the store, and
 the process that goes on with the call adopts it.
@@ -12,17 +12,18 @@ a cancelled waiter settles its request. A request is judged by the rules of when
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import assert_never
 
 from msgspec import UNSET, field
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import Decision
+from perdure.core.approval.rules import Decision, Rules
 from perdure.core.session import subagent
 from perdure.location.approval import permission_texts
-from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
+from perdure.location.approval.approvals import LocationApprovals
+from perdure.location.approval.stores import NoPendingStore, PendingStore
 from perdure.ports import (
     IdSource,
     PermissionAsk,
@@ -41,7 +42,7 @@ from perdure.schema.approval.permission import (
     Ruleset,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
-from perdure.schema.ids import PermissionID, ProjectID, SessionID
+from perdure.schema.ids import PermissionID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
 from perdure.schema.value import State, Value
 
@@ -68,7 +69,7 @@ Outcome = Allowed | Declined | Corrected | Unanswered
 class _Pending(Value):
     request: PermissionRequest
     ask: PermissionAsk
-    rules: Ruleset
+    rules: Rules
     outcome: asyncio.Future[Outcome]
 
 
@@ -89,9 +90,8 @@ class LocationPermissions:
     def __init__(
         self,
         *,
-        rules: Callable[[str], Ruleset],
-        saved: SavedRules,
-        project: Callable[[], Awaitable[ProjectID]],
+        rules: Callable[[str], Rules],
+        approvals: LocationApprovals,
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
@@ -99,8 +99,7 @@ class LocationPermissions:
         shared: PendingPermissions | None = None,
     ) -> None:
         self._rules = rules
-        self._saved = saved
-        self._project = project
+        self._approvals = approvals
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
@@ -108,12 +107,11 @@ class LocationPermissions:
         self._shared = shared or PendingPermissions()
         self._pending = self._shared.pending
 
-    def with_rules(self, rules: Callable[[str], Ruleset]) -> "LocationPermissions":
+    def with_rules(self, rules: Callable[[str], Rules]) -> "LocationPermissions":
         """A gate with other rules and the same pending requests."""
         return LocationPermissions(
             rules=rules,
-            saved=self._saved,
-            project=self._project,
+            approvals=self._approvals,
             ids=self._ids,
             publish=self._publish,
             headless=self._headless,
@@ -168,11 +166,8 @@ class LocationPermissions:
         pending = self._pending.get(request_id)
         return pending is not None and pending.request.session_id == session_id
 
-    async def reply(
-        self, request_id: PermissionID, reply: Reply, *, message: str | None = None
-    ) -> None:
+    async def reply(self, request_id: PermissionID, word: PermissionWord) -> None:
         """Settle a request, and the other requests that the same reply settles."""
-        word = PermissionWord(reply=reply, message=message or UNSET)
         await self._answer(self._find(request_id), word)
         await self._remove_settled()
 
@@ -225,7 +220,7 @@ class LocationPermissions:
             return decision
         while True:
             saves = self._shared.saves
-            approvals = await self._approvals()
+            approvals = await self._approvals.list_applying(ask)
             if saves == self._shared.saves:
                 return permission.decide(
                     rules,
@@ -234,10 +229,6 @@ class LocationPermissions:
                     resources=ask.resources,
                     parts=ask.parts,
                 )
-
-    async def _approvals(self) -> Ruleset:
-        saved = await self._saved.list(await self._project())
-        return permission.approvals((rule.action, rule.resource) for rule in saved)
 
     async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
         rules = self._rules(ask.agent)
@@ -295,7 +286,7 @@ class LocationPermissions:
             case "once":
                 self._settle(pending, "once", Allowed())
             case "always":
-                await self._approve(pending)
+                await self._approve(pending, word)
             case "reject":
                 said = word.message or None
                 self._settle(pending, "reject", Corrected(said) if said else Declined())
@@ -333,20 +324,15 @@ class LocationPermissions:
         if not pending.outcome.done():
             pending.outcome.set_result(outcome)
 
-    async def _approve(self, pending: _Pending) -> None:
-        save = pending.ask.save
-        if not save:
-            self._settle(pending, "always", Allowed())
-            return
-        project = await self._project()
-        await self._saved.add(project, action=pending.ask.action, resources=save)
-        self._shared.saves += 1
-        approvals = await self._approvals()
+    async def _approve(self, pending: _Pending, word: PermissionWord) -> None:
+        saved = await self._approvals.save(pending.ask, word)
+        self._shared.saves += saved
         # The request may have been settled, or its waiter cancelled, while the rule was saved.
         if pending.request.id in self._pending:
             self._settle(pending, "always", Allowed())
-        for other in tuple(self._pending.values()):
-            if _allows(other, approvals):
+        for other in tuple(self._pending.values()) if saved else ():
+            approvals = await self._approvals.list_applying(other.ask)
+            if other.request.id in self._pending and _allows(other, approvals):
                 self._settle(other, "always", Allowed())
 
     def _decline(self, session_id: SessionID | None) -> None:

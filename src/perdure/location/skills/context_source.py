@@ -10,13 +10,12 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import Rules
 from perdure.core.context import system_context
 from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
 from perdure.core.text import xml_tags
 from perdure.location.skills.skills import ACTION, Skills
-from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import Record
-from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.skill import SkillInfo
 
 KEY: Final = "core/skill-guidance"
@@ -55,17 +54,17 @@ SKILLS: ContextSource[SkillSummaries] = ContextSource(
 )
 
 
-def observe(skills: Skills, agent: AgentInfo | None, *, listed_before: bool = False) -> Observation:
-    """Observe the skills of one agent; empty when it may not use any.
+def observe(skills: Skills, rules: Rules | None, *, listed_before: bool = False) -> Observation:
+    """Observe the skills of the agent with these rules; empty when it may not use any.
 
     `listed_before`: the model has a list already, which stays while a source cannot be read.
     """
-    if agent is None:
+    if rules is None:
         return ()
-    usable = skills.permitted(agent.permissions)
+    usable = skills.permitted(rules)
     if listed_before and not skills.is_known:
         return (system_context.make(SKILLS, UNAVAILABLE),)
-    if not usable and permission.evaluate(agent.permissions, ACTION, "*") == "deny":
+    if not usable and permission.evaluate(rules, ACTION, "*") == "deny":
         return ()
     return (system_context.make(SKILLS, tuple(_summaries(usable))),)
 
@@ -73,7 +72,7 @@ def observe(skills: Skills, agent: AgentInfo | None, *, listed_before: bool = Fa
 class AgentSkills:
     """Implements the skill tool's SkillLookup."""
 
-    def __init__(self, skills: Skills, rules: Callable[[str], Ruleset]) -> None:
+    def __init__(self, skills: Skills, rules: Callable[[str], Rules]) -> None:
         self._skills = skills
         self._rules = rules
 
