@@ -1,55 +1,85 @@
 """Cache of the encoded bytes of a growing conversation, so that its history is encoded only once.
 
-The owner guarantees that segments are only added, and that all but the last never change. The last
-one may still grow, so it is encoded again each time.
+The owner guarantees that segments are only added, and that all but the last never change. Segments
+at the end that may still change, or are written differently in the next request, stay open: their
+items are kept, and encoded each time.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
-R = TypeVar("R")
+from perdure.llm.message import Segment
+from perdure.schema import codec
+from perdure.schema.codec import JsonObject
 
 _BLOCK_BYTES: Final = 64 * 1024
 
 
 class EncodedHistory:
     def __init__(self) -> None:
-        self._closed: dict[Hashable, _ClosedSegments] = {}
+        self._encodings: dict[Hashable, _Encoding] = {}
 
-    def pieces(
+    def extend(
         self,
         key: Hashable,
-        segments: Sequence[R],
-        encode: Callable[[R], bytes],
+        segments: Sequence[Segment],
+        items: Callable[[int], list[JsonObject]],
         *,
-        open_last: bool = True,
-    ) -> tuple[bytes, ...]:
-        """The bytes of `segments`, in pieces to join by commas. A `key` identifies the encoding.
+        open_count: int,
+    ) -> tuple[list[bytes], list[JsonObject]]:
+        """The bytes of the closed segments, a comma after each, and the items of the open ones.
 
-        Without `open_last` the last segment is closed too.
+        A `key` identifies the encoding. `items` makes those of the segment at an index.
         """
-        closed = self._closed.setdefault(key, _ClosedSegments())
-        last = max(len(segments) - 1, 0) if open_last else len(segments)
-        closed.add([encode(segment) for segment in segments[closed.count : last]], count=last)
-        open_segment = [encode(segment) for segment in segments[last:]]
-        return tuple(piece for piece in (*closed.blocks, closed.tail, *open_segment) if piece)
+        encoding = self._encodings.setdefault(key, _Encoding())
+        encoding.extend(segments, items, open_count=open_count)
+        closed = [*encoding.blocks, encoding.tail] if encoding.tail else encoding.blocks.copy()
+        return closed, [item for _, listed in encoding.open.values() for item in listed]
 
     def clear(self) -> None:
         """Drop all bytes, because the segments are replaced."""
-        self._closed.clear()
+        self._encodings.clear()
 
 
-class _ClosedSegments:
-    """Closed segments as bytes: full blocks, and a short tail that new ones are added to."""
+class _Encoding:
+    """A conversation in one encoding."""
 
     def __init__(self) -> None:
-        self.count = 0
         self.blocks: list[bytes] = []
+        """Closed segments, in large pieces."""
         self.tail = b""
+        """The closed segments after the blocks; new ones are added here."""
+        self.open: dict[int, tuple[Segment, list[JsonObject]]] = {}
+        self._closed_count = 0
 
-    def add(self, segments: list[bytes], *, count: int) -> None:
-        self.count = max(self.count, count)
-        self.tail = b",".join(piece for piece in (self.tail, *segments) if piece)
+    def extend(
+        self,
+        segments: Sequence[Segment],
+        items: Callable[[int], list[JsonObject]],
+        *,
+        open_count: int,
+    ) -> None:
+        def listed(index: int) -> list[JsonObject]:
+            kept = self.open.get(index)
+            # One that has grown is another object.
+            return items(index) if kept is None or kept[0] is not segments[index] else kept[1]
+
+        first_open = max(len(segments) - open_count, self._closed_count)
+        for index in range(self._closed_count, first_open):
+            self._close(listed(index))
+        self._closed_count = first_open
+        self.open = {
+            index: (segments[index], listed(index)) for index in range(first_open, len(segments))
+        }
+
+    def _close(self, items: list[JsonObject]) -> None:
+        if items:
+            self.tail += encode_items(items)
         if len(self.tail) > _BLOCK_BYTES:
             self.blocks.append(self.tail)
             self.tail = b""
+
+
+def encode_items(items: list[JsonObject]) -> bytes:
+    """Some items of a JSON array, a comma after each."""
+    return codec.encode(items)[1:-1] + b","

@@ -14,7 +14,7 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final
+from typing import Final, TypedDict
 from urllib.parse import quote, urlsplit
 
 from perdure.host.http import body
@@ -182,8 +182,7 @@ class HttptoolsTransport:
             port,
             ssl=self._tls() if secure else None,
             server_hostname=name,
-            # Cancelling a race of addresses may leak a socket (CPython); one address needs none.
-            happy_eyeballs_delay=None if http_proxy.is_address(host) else _ADDRESS_FALLBACK_SECONDS,
+            **_race(loop, host),
         )
         return connection
 
@@ -270,6 +269,20 @@ def parse_target(url: str) -> Target:
     path = quote(split.path or "/", safe=_PATH_CHARS)
     query = f"?{quote(split.query, safe=_PATH_CHARS)}" if split.query else ""
     return Target(Origin(split.scheme, host, port or _PORTS[split.scheme]), path + query)
+
+
+class _Race(TypedDict, total=False):
+    """Options of a connection that tries several addresses."""
+
+    happy_eyeballs_delay: float
+
+
+def _race(loop: asyncio.AbstractEventLoop, host: str) -> _Race:
+    # Cancelling a race of addresses may leak a socket (CPython); one address needs none.
+    if http_proxy.is_address(host) or not isinstance(loop, asyncio.BaseEventLoop):
+        # Other event loops, such as uvloop's, do not know the option.
+        return {}
+    return {"happy_eyeballs_delay": _ADDRESS_FALLBACK_SECONDS}
 
 
 async def _exchange(

@@ -9,7 +9,7 @@ Invariant: a waiting reader always wakes: by bytes, by the end, or by the loss o
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from perdure.host.http.response import ResponseParser
 from perdure.net.transport import TransportError
@@ -108,8 +108,8 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Those of other event loops are not instances of the class.
+        self._transport = cast("asyncio.Transport", transport)
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:

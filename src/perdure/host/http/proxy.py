@@ -12,7 +12,7 @@ import base64
 import ipaddress
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
 from perdure.host.http.response import HEAD_BYTES_MAX
@@ -135,8 +135,8 @@ class Tunnel(asyncio.Protocol):
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(self._request)
+        # Those of other event loops are not instances of the class.
+        cast("asyncio.Transport", transport).write(self._request)
 
     def data_received(self, data: bytes) -> None:
         self._head += data

@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 
 from perdure.core import limits
 from perdure.host.process import table
@@ -38,8 +38,8 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
+        # Those of other event loops are not instances of the class.
+        self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if not self.over:
@@ -59,8 +59,8 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
     def send(self, data: bytes) -> bool:
         if self.over or self._transport is None:
             return False
-        pipe = self._transport.get_pipe_transport(_INPUT)
-        if not isinstance(pipe, asyncio.WriteTransport) or pipe.is_closing():
+        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(_INPUT))
+        if pipe is None or pipe.is_closing():
             return False
         if pipe.get_write_buffer_size() + len(data) > limits.LSP_UNREAD_BYTES_MAX:
             return False

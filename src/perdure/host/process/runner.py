@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import cast
 
 from perdure.core.limits import (
     PROCESS_DRAIN_SECONDS,
@@ -127,10 +128,9 @@ class _Child(asyncio.SubprocessProtocol):
         self._pipe: asyncio.ReadTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        pipe = transport.get_pipe_transport(1)
-        assert isinstance(pipe, asyncio.ReadTransport)
-        self._pipe = pipe
+        # Those of other event loops are not instances of the classes.
+        child = cast("asyncio.SubprocessTransport", transport)
+        self._pipe = cast("asyncio.ReadTransport", child.get_pipe_transport(1))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if isinstance(self._destination, _BoundedOutput):

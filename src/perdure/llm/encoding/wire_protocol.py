@@ -2,8 +2,8 @@
 
 `encode` and `step` do no I/O, so a recorded stream is a unit test. The conversation is encoded
 segment by segment. An EncodedHistory caches the bytes of closed segments, so that a long history
-need not be encoded again. If a model takes cache marks, the last segments, which have them, are
-encoded each time.
+need not be encoded again. If a model takes cache marks, the last segments, which have them, stay
+open.
 
 Invariant: the bytes of a segment depend on it and on earlier ones, never on later ones.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import field
 
-from perdure.llm.encoded_history import EncodedHistory
+from perdure.llm.encoded_history import EncodedHistory, encode_items
 from perdure.llm.encoding import cache_marks
 from perdure.llm.encoding.cache_marks import Marker
 from perdure.llm.encoding.chat_dialect import DEFAULT_DIALECT, ChatDialect
@@ -136,19 +136,18 @@ class WireProtocol(Value, kw_only=True):
 def encode(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> tuple[bytes, ...]:
     """The request body, in pieces to be written in order."""
     head = codec.encode(protocol.head(request, facts))
-    opening = _joined(protocol.opening(request, facts))
-    body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
     # `head` is a non-empty JSON object: the conversation is inserted before its closing brace.
-    for piece in filter(None, (opening, *_conversation(protocol, request, facts))):
-        body += (piece, b",")
+    body = [head[:-1], b',"%s":[' % protocol.conversation_field.encode()]
+    if opening := protocol.opening(request, facts):
+        body.append(encode_items(opening))
+    body += _conversation(protocol, request, facts)
     if len(body) > 2:
-        body.pop()
+        body[-1] = body[-1][:-1]
     return (*body, b"]}")
 
 
-def _conversation(
-    protocol: WireProtocol, request: LLMRequest, facts: ModelFacts
-) -> tuple[bytes, ...]:
+def _conversation(protocol: WireProtocol, request: LLMRequest, facts: ModelFacts) -> list[bytes]:
+    """The segments and what closes them, each piece with a comma at its end."""
     history = request.encoded_history or EncodedHistory()
     key, segments = (protocol.name, facts), request.segments
 
@@ -160,17 +159,11 @@ def _conversation(
             listed, SegmentPosition(index, segments[index - 1] if index else None)
         )
 
-    def encoded(index: int) -> bytes:
-        return _joined(items(index))
-
-    closing, mark = protocol.closing(request), protocol.marker(request, facts)
-    if mark is None:
-        return (*history.pieces(key, range(len(segments)), encoded), _joined(closing))
-    tail = max(len(segments) - cache_marks.TAIL_SEGMENTS, 0)
-    last = [item for index in range(tail, len(segments)) for item in items(index)]
-    marked = _joined(cache_marks.mark_ends(last + closing, mark))
-    return (*history.pieces(key, range(tail), encoded, open_last=False), marked)
-
-
-def _joined(items: list[JsonObject]) -> bytes:
-    return b",".join(codec.encode(item) for item in items)
+    mark = protocol.marker(request, facts)
+    closed, last = history.extend(
+        key, segments, items, open_count=1 if mark is None else cache_marks.TAIL_SEGMENTS
+    )
+    last += protocol.closing(request)
+    if mark is not None:
+        last = cache_marks.mark_ends(last, mark)
+    return [*closed, encode_items(last)] if last else closed

@@ -222,6 +222,7 @@ def _build_subagents(deps: EngineDeps, notices: Notices) -> Subagents:
     services = SubagentServices(
         store=deps.store,
         coordinator=deps.coordinator,
+        activity=deps.activity,
         notices=notices,
         processes=deps.platform.processes,
         clock=deps.platform.clock,

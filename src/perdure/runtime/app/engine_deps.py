@@ -3,6 +3,7 @@
 from perdure.runtime.app.platform import Platform
 from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.session.sessions import Sessions
 from perdure.schema.value import Value
@@ -17,4 +18,5 @@ class EngineDeps(Value, kw_only=True):
     hub: LiveHub
     sessions: Sessions
     coordinator: RunCoordinator
+    activity: SessionActivity
     pending: PendingRequests

@@ -55,6 +55,7 @@ _BLOCKED = "It cannot begin yet. You are told when it has come to its end."
 class SubagentServices(Value, kw_only=True):
     store: EventStore
     coordinator: RunCoordinator
+    activity: SessionActivity
     notices: Notices
     processes: Processes
     clock: Clock
@@ -75,7 +76,7 @@ class Subagents:
         self._patience_seconds = services.patience_seconds
         self._admissions = PromptAdmission(services.store)
         self._inbox = SessionInbox(services.store, services.coordinator, services.clock)
-        self._runs = SessionActivity(services.store, services.coordinator, services.clock)
+        self._activity = services.activity
 
     # ---- the call -------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ class Subagents:
     async def _wait_until_ended(self, task: ChildTask) -> Report | None:
         """Wait until the child is idle; return None if it is idle without having ended its task."""
         while True:
-            await self._runs.wait_until_idle(task.child_id)
+            await self._activity.wait_until_idle(task.child_id)
             report, elsewhere = await self._database.read(lambda tx: self._load_progress(tx, task))
             if report is not None or not elsewhere:
                 return report
@@ -130,7 +131,7 @@ class Subagents:
             return
         with TolerateFailure(f"the interrupted subagent {task.child_id} may go on"):
             await self._database.write(lambda tx: task_table.abandon(tx, task.child_id))
-            await tree.interrupt_tree(self._store, self._runs, task.child_id)
+            await tree.interrupt_tree(self._store, self._activity, task.child_id)
             # A child that has not begun must not begin later.
             with suppress(PromptSettledError, MessageNotFoundError, SessionNotFoundError):
                 await self._inbox.cancel(task.child_id, task.message_id)

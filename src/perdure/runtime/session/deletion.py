@@ -46,14 +46,15 @@ class SessionDeletions:
         store: EventStore,
         tails: EventFollowers,
         coordinator: RunCoordinator,
-        clock: Clock,
+        activity: SessionActivity,
         *,
+        clock: Clock,
         engine: DeletionEngine,
     ) -> None:
         self._store = store
         self._tails = tails
         self._coordinator = coordinator
-        self._runs = SessionActivity(store, coordinator, clock)
+        self._activity = activity
         self._clock = clock
         self._engine = engine
         self._leaving: set[SessionID] = set()
@@ -92,7 +93,7 @@ class SessionDeletions:
         while session_id in self._coordinator.active:
             await self._coordinator.interrupt(session_id)
         # A run in another process would continue a deleted Session, and its requests cost money.
-        await self._runs.interrupt(session_id)
+        await self._activity.interrupt(session_id)
         try:
             await self._coordinator.run_exclusively(session_id, self._remove)
         except DrainInterruptedError as error:

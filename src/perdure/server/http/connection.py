@@ -9,7 +9,7 @@ cancels the task of its request.
 import asyncio
 import math
 from collections import deque
-from typing import Final
+from typing import Final, cast
 
 import httptools
 
@@ -65,8 +65,8 @@ class Connection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Those of other event loops are not instances of the class.
+        self._transport = cast("asyncio.Transport", transport)
         self._waits_since = self._listener.loop.time()
         if not self._listener.admit(self):
             self._refuse(_FULL)

@@ -17,6 +17,7 @@ from perdure.ports.subagents import TaskAsk, TaskRefusedError, TaskResult
 from perdure.runtime.background.notices import Notices
 from perdure.runtime.background.subagents import Subagents, SubagentServices
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.models.model import RequestInfo
 from perdure.schema.session.event import Deleted
@@ -101,6 +102,7 @@ async def yard(path: Path, run: Run, *, patience_seconds: float = 10) -> AsyncGe
             SubagentServices(
                 store=store,
                 coordinator=coordinator,
+                activity=SessionActivity(store, coordinator, clock),
                 notices=Notices(store, wake=coordinator.wake),
                 processes=SingleProcess(),
                 clock=clock,
@@ -208,6 +210,7 @@ async def test_what_a_process_died_with_is_told_by_the_next_one(tmp_path: Path) 
         services = SubagentServices(
             store=it.store,
             coordinator=it.coordinator,
+            activity=SessionActivity(it.store, it.coordinator, SystemClock()),
             notices=notices,
             processes=heir,
             clock=SystemClock(),

@@ -124,18 +124,24 @@ async def test_the_oldest_are_named_when_there_are_too_many_and_stay_so() -> Non
     assert left_out > 0
 
 
+def encode_closed(sent: History) -> bytes:
+    closed, _ = sent.kept.extend(
+        "key", sent.runs, lambda index: [{"run": repr(sent.runs[index])}], open_count=0
+    )
+    return b"".join(closed)
+
+
 async def test_bytes_of_earlier_requests_are_forgotten_when_more_is_left_out() -> None:
     few = MediaLimits(image=ImageBounds(), parts_max=2, chars_max=1_000_000)
     history = conversation(png(10), png(11))
     media = RequestMedia()
     sent = await media.within(history, few)
-    encoded = sent.kept.pieces("key", sent.runs, lambda run: repr(run).encode(), open_last=False)
+    encoded = encode_closed(sent)
     longer = conversation(png(10), png(11), png(12))
     grown = History(longer.runs, history.kept, media=history.media)
     again = await media.within(grown, few)
-    pieces = again.kept.pieces("key", again.runs, lambda run: repr(run).encode(), open_last=False)
-    assert b"newer ones" not in b"".join(encoded)
-    assert b"newer ones" in b"".join(pieces)
+    assert b"newer ones" not in encoded
+    assert b"newer ones" in encode_closed(again)
 
 
 async def test_hostile_data_never_stops_a_request() -> None:

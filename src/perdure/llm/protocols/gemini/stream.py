@@ -123,7 +123,8 @@ def step(state: _State, data: bytes) -> tuple[LLMEvent, ...]:
         state.reason = _REASONS.get(candidate.finish_reason, "unknown")
     if not parts:
         return ()
-    provider_json.require_few(parts, "parts")
+    if len(parts) > 1:
+        provider_json.require_few(parts, "parts")
     events: list[LLMEvent] = []
     for part in parts:
         _part(state, part, events)
@@ -147,7 +148,7 @@ def _part(state: _State, part: Part, events: list[LLMEvent]) -> None:
     if part.function_call is not None:
         events += _close(state)
         events += _call(state, part)
-    elif part.hosted:
+    elif not part.text and part.hosted:
         events += _close(state)
         events += _hosted(state, part)
     elif part.text is not None:
