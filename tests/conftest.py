@@ -77,7 +77,13 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     before = dict(os.environ)
     kept = {name: value for name, value in before.items() if name in KEPT_VARIABLES}
     pytest_own = {name: value for name, value in before.items() if name.startswith("PYTEST_")}
-    own = {"HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    own = {
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        # Tests own their projects, and put their providers there.
+        "PERDURE_TRUSTED": "*",
+    }
     _become(kept | pytest_own | own)
     yield folder
     _become(before)

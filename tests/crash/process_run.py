@@ -114,7 +114,9 @@ async def _opened(
     ids = SeededIds(process, clock)
     home = str(site.root)
     settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": home, "TMPDIR": home}),
+        environment=environment.from_variables(
+            {"HOME": home, "TMPDIR": home, "PERDURE_TRUSTED": "*"}
+        ),
         data_dir=str(site.data),
         default_directory=str(site.project),
         providers=(host_provider("crash", {"one": model, "two": model}),),

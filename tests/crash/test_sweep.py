@@ -31,7 +31,7 @@ KINDS: Final = (
     "write/committed[tool.success+step.ended]",
     "write/committed[text.ended+step.ended]",
     "write/committed[session_file_change]",
-    "write/committed[saved_permission]",
+    "write/committed[approval]",
     "write/committed[model.switched]",
     "write/committed[agent.switched]",
     "write/committed[message.excluded]",

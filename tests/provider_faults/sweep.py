@@ -243,7 +243,9 @@ async def sweeping(*, stall_seconds: float = 0.15) -> AsyncGenerator[Sweep]:
                 for name, seconds in ((PATIENT, PATIENCE_SECONDS), (HASTY, stall_seconds))
             }
             settings = RuntimeSettings(
-                environment=environment.from_variables({"HOME": place, "TMPDIR": place}),
+                environment=environment.from_variables(
+                    {"HOME": place, "TMPDIR": place, "PERDURE_TRUSTED": "*"}
+                ),
                 data_dir=f"{place}/data",
                 default_directory=place,
                 providers=(host_provider("faulty", models),),

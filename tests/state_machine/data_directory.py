@@ -152,7 +152,7 @@ class DataDirectory:
     ) -> None:
         settings = RuntimeSettings(
             environment=environment.from_variables(
-                {"HOME": str(self._place), "TMPDIR": str(self._place)}
+                {"HOME": str(self._place), "TMPDIR": str(self._place), "PERDURE_TRUSTED": "*"}
             ),
             data_dir=str(self._place / "data"),
             default_directory=str(self._place / "project"),

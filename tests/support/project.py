@@ -25,6 +25,10 @@ class ProjectFolders:
         return self.data / "perdure.db"
 
     @property
+    def user_configuration(self) -> Path:
+        return Path(self.variables["HOME"]) / ".config" / "opencode" / "opencode.json"
+
+    @property
     def tool_output(self) -> Path:
         return self.data / "tool-output"
 
@@ -52,6 +56,8 @@ def make_folders(root: Path, provider: ScriptedProvider, **settings: object) -> 
             "PERDURE_DATA_DIR": str(root / "data"),
             # No test reaches the internet.
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            # The project is the test's own.
+            "PERDURE_TRUSTED": "*",
         },
     )
     for folder in (folders.project, root / "home", root / "temporary"):
@@ -60,6 +66,21 @@ def make_folders(root: Path, provider: ScriptedProvider, **settings: object) -> 
         codec.encode(_configuration(provider, settings))
     )
     return folders
+
+
+def write_user_configuration(folders: ProjectFolders, settings: JsonObject) -> None:
+    """Write the user's own configuration: unlike the project's, it may allow anything."""
+    path = folders.user_configuration
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(codec.encode(settings))
+
+
+def distrust(folders: ProjectFolders) -> None:
+    """Make the project a stranger's: its configuration becomes the user's, and no trust is left."""
+    given: JsonObject = codec.decode_any((folders.project / "opencode.json").read_bytes())
+    write_user_configuration(folders, given)
+    (folders.project / "opencode.json").unlink()
+    del folders.variables["PERDURE_TRUSTED"]
 
 
 def _configuration(provider: ScriptedProvider, settings: JsonObject) -> JsonObject:

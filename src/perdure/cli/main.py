@@ -38,7 +38,7 @@ _GROUPS: Final = {
     "Setup": {
         "auth": "List, store and remove the credentials of providers",
         "config": "Show the configuration of this directory and its sources",
-        "trust": "Let a project's configuration start programs and use keys",
+        "trust": "Let all settings of a project's configuration count",
         "doctor": "Check versions, paths, the database and the configuration",
         "storage": "Show what takes up disk space, and free some of it",
     },

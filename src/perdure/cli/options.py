@@ -72,7 +72,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="let this project's configuration start programs and use keys; see `perdure trust`",
+        help="let all settings of this project's configuration count; see `perdure trust`",
     )
 
 

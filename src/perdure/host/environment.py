@@ -4,10 +4,12 @@ Read once and passed down, so that no other module reads the process environment
 cannot move data. Only variables decide these directories; no project file can.
 
 `OPENCODE_CONFIG_DIR` or the XDG config directory holds the configuration shared with other OpenCode
-programs; `PERDURE_DATA_DIR` or the XDG data directory holds Perdure's own data.
+programs; `PERDURE_DATA_DIR` or the XDG data directory holds Perdure's own data. The managed
+directory belongs to the administrator of the machine, and no variable moves it.
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,6 +18,9 @@ from msgspec import field
 from perdure.schema.value import Confidential
 
 _TEMP_DIR_DEFAULT: Final = "/tmp"
+_MANAGED_DIR: Final = (
+    "/Library/Application Support/opencode" if sys.platform == "darwin" else "/etc/opencode"
+)
 
 
 class Environment(Confidential, kw_only=True):
@@ -25,6 +30,7 @@ class Environment(Confidential, kw_only=True):
     config_dir: str
     data_dir: str
     temp_dir: str
+    managed_dir: str = _MANAGED_DIR
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -19,6 +19,7 @@ from perdure.host.environment import Environment
 from perdure.location.agents import agents
 from perdure.location.agents.commands import Commands
 from perdure.location.agents.context_source import CallableAgents
+from perdure.location.approval.approvals import LocationApprovals
 from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import LocationPermissions, PendingPermissions
 from perdure.location.approval.questions import LocationQuestions
@@ -34,7 +35,7 @@ from perdure.location.models.catalog import Catalog
 from perdure.location.models.credentials import Credentials
 from perdure.location.models.facts_cache import ModelFactsCache
 from perdure.location.models.integrations import Integrations
-from perdure.location.project import project
+from perdure.location.project import place, project
 from perdure.location.project.project import Projects
 from perdure.location.project.references import References
 from perdure.location.project.repositories import Repositories
@@ -57,8 +58,7 @@ from perdure.ports import (
 )
 from perdure.ports.subagents import SubagentRunner
 from perdure.ports.tasks import StartTask
-from perdure.schema.approval.permission import Headless
-from perdure.schema.ids import ProjectID
+from perdure.schema.approval.permission import Headless, SavedPlace
 from perdure.schema.live_event import LiveEvent
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
@@ -113,8 +113,11 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
     pending_store = shared.pending_store(ref)
     permissions = LocationPermissions(
         rules=LocationRules(lambda agent: rules.DENY_ALL),
-        saved=shared.saved_rules,
-        project=partial(_project_id, shared.projects, ref.directory),
+        approvals=LocationApprovals(
+            shared.saved_rules,
+            place=partial(_find_place, shared.projects, ref.directory),
+            clock=shared.clock,
+        ),
         ids=shared.ids,
         publish=partial(shared.publish, ref),
         headless=shared.headless,
@@ -216,9 +219,7 @@ def _build(
         ),
         skills=known_skills,
         references=references,
-        commands=Commands(
-            settings, directory=ref.directory, root=root, environment=shared.environment
-        ),
+        commands=_commands(ref, shared, root, settings),
         files=shared.open_files(services),
         attachments=_attachments(shared, services, permissions),
         terminals=kept.terminals,
@@ -308,5 +309,22 @@ def _skills(ref: LocationRef, shared: SharedServices, root: str, settings: Setti
     return skills.open_skills(directories, settings)
 
 
-async def _project_id(projects: Projects, directory: str) -> ProjectID:
-    return (await projects.resolve(directory)).id
+def _commands(ref: LocationRef, shared: SharedServices, root: str, settings: Settings) -> Commands:
+    return Commands(
+        settings,
+        directory=ref.directory,
+        root=root,
+        environment=shared.environment,
+        trust=shared.configuration.trust,
+    )
+
+
+async def _find_place(projects: Projects, directory: str) -> SavedPlace | None:
+    """Where approvals of a Location count; None while its place cannot be looked at."""
+    try:
+        found = place.find_place(directory)
+    except OSError as error:
+        logger.warning("saved approvals do not count in %s now: %s", directory, error)
+        return None
+    project_id = (await projects.resolve(directory)).id
+    return SavedPlace(project_id, found.key, found.display_path)

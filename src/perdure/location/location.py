@@ -73,11 +73,12 @@ class Location(Value, kw_only=True):
     async def observe(self, subject: Subject) -> Observation:
         """Observe all Context Sources at a boundary: the Location's, then those of the turn."""
         listed_before = context_source.KEY in subject.admitted
+        rules = None if subject.agent is None else self.agents.rules(subject.agent.id)
         observation = system_context.combine(
             await self.context.observe(subject),
             context_source.observe(
                 self.skills,
-                subject.agent,
+                rules,
                 listed_before=listed_before,
                 reading=self.permissions.reading(subject.agent, subject.above),
             ),

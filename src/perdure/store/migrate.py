@@ -18,7 +18,7 @@ from perdure.schema.value import Value
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 # Not importlib.resources: importing it takes longer than opening the database.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -103,7 +103,8 @@ PARTS: Final = (
     "child_task",
     "child_task_session",
     "child_task_open",
-    "saved_permission",
+    "approval",
+    "approval_project",
     "pending_request",
     "pending_request_session",
 )

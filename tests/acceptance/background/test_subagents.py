@@ -12,7 +12,7 @@ from tests.acceptance.approval.test_permissions import tool_states
 from tests.acceptance.session_scripts import SessionScripts, task
 from tests.support.api import Api
 from tests.support.instance import running
-from tests.support.project import ProjectFolders, make_folders
+from tests.support.project import ProjectFolders, make_folders, write_user_configuration
 from tests.support.scripted_provider import (
     Call,
     Reply,
@@ -256,7 +256,8 @@ async def test_an_agent_that_is_denied_is_neither_listed_nor_called(
 async def test_subagents_are_nested_only_so_deep(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    folders, scripts = make_folders(tmp_path, provider, agents=NESTING), SessionScripts(provider)
+    folders, scripts = make_folders(tmp_path, provider), SessionScripts(provider)
+    write_user_configuration(folders, {"agents": NESTING})
     names = ["root", *(f"level{depth}" for depth in range(1, limits.TASK_DEPTH_MAX + 2))]
     for above, below in pairwise(names):
         scripts.add(above, calls(task(below)))

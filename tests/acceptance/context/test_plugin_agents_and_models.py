@@ -131,8 +131,8 @@ async def test_the_configuration_lies_over_what_a_plugin_says(
         found = await agents(instance.api)
         reviewer = found["reviewer"]
         assert (reviewer["system"], reviewer["description"]) == ("You approve.", "Reviews.")
-        # The configuration of the user overrides the plugin.
-        assert reviewer["permissions"] == [ANYTHING, denied, asked]
+        # The configuration of the user overrides the plugin, and the project's narrows both.
+        assert reviewer["permissions"] == [ANYTHING, asked, denied]
         # A built-in agent can be changed as well, and stays what it was otherwise.
         assert found["build"]["steps"] == 7
         assert found["build"]["permissions"][-1] == denied

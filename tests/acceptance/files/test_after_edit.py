@@ -9,7 +9,7 @@ from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from tests.support import language_server
 from tests.support.instance import Instance, running
-from tests.support.project import make_folders
+from tests.support.project import distrust, make_folders
 from tests.support.running_processes import has_process_in
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
@@ -31,10 +31,9 @@ def programs() -> JsonObject:
 async def configured(
     root: Path, provider: ScriptedProvider, *, users: JsonObject, projects: JsonObject
 ) -> AsyncGenerator[tuple[Instance, Path]]:
-    folders = make_folders(root, provider, **projects)
-    folder = root / "home" / ".config" / "opencode"
-    folder.mkdir(parents=True)
-    (folder / "opencode.json").write_bytes(codec.encode(users))
+    folders = make_folders(root, provider, **users)
+    distrust(folders)
+    (folders.project / "opencode.json").write_bytes(codec.encode(projects))
     async with running(folders) as instance:
         yield instance, folders.project
 

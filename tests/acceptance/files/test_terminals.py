@@ -232,7 +232,8 @@ async def test_a_plain_server_adds_nothing_of_its_own(api: Api) -> None:
         await socket.say("\n")
         text = await socket.until("end\r\n")
     names = {line.partition("=")[0] for line in text.split("\r\n") if "=" in line}
-    given = {"PATH", "HOME", "TMPDIR", "PERDURE_DATA_DIR", "OPENCODE_DISABLE_MODELS_FETCH"}
+    given = {"PATH", "HOME", "TMPDIR", "PERDURE_DATA_DIR", "PERDURE_TRUSTED"}
+    given.add("OPENCODE_DISABLE_MODELS_FETCH")
     assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == given | {
         "MINE",
         "TERM",

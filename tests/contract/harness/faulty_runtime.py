@@ -75,7 +75,9 @@ async def staged(
     clock, model = ManualClock(), ScriptedModel()
     provider = host_provider("test", {"scripted": answers or model, **calls})
     settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
+        environment=environment.from_variables(
+            {"HOME": str(root), "TMPDIR": str(root), "PERDURE_TRUSTED": "*"}
+        ),
         data_dir=str(root),
         default_directory=str(root / "project"),
         providers=(replace(provider, limits=allowed),),

@@ -69,6 +69,8 @@ class LocationFolders:
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
             "GIT_CONFIG_NOSYSTEM": "1",
+            # The project is the test's own.
+            "PERDURE_TRUSTED": "*",
             **variables,
         }
         self.published: list[tuple[LocationRef, LiveEvent]] = []

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perdure.location import factory
 from perdure.location.registry import LocationRegistry
 from perdure.ports import PermissionAsk, PermissionBlockedError
+from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.approval.permission import Effect
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import SessionID
@@ -104,7 +105,7 @@ async def test_who_waits_for_a_person_goes_on_waiting(
         assert after is not before
         [pending] = after.permissions.list()
         assert before.permissions.list() == (pending,)
-        await after.permissions.reply(pending.id, "once")
+        await after.permissions.reply(pending.id, PermissionWord(reply="once"))
         await waiting
     assert after.permissions.list() == ()
 
@@ -140,7 +141,7 @@ async def test_an_approval_reaches_those_who_wait_under_older_rules(
             save=("*",),
         )
         other = await new.permissions.ask(saving)
-        await new.permissions.reply(other.id, "always")
+        await new.permissions.reply(other.id, PermissionWord(reply="always"))
         await waiting
 
 

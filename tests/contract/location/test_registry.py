@@ -18,6 +18,7 @@ from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.location_tools import ToolServices
 from perdure.ports import PermissionAsk
 from perdure.schema import codec
+from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import SessionID, WorkspaceID
@@ -177,7 +178,7 @@ async def test_a_location_that_is_held_or_waited_in_stays(
     seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX * 2)
     await locations.get(other)
     assert await locations.get(folders.ref) is held
-    await held.permissions.reply(asked.id, "once")
+    await held.permissions.reply(asked.id, PermissionWord(reply="once"))
     seconds.go_by(limits.LOCATION_IDLE_SECONDS_MAX * 2)
     await locations.get(other)
     assert await locations.get(folders.ref) is not held

@@ -6,17 +6,18 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from perdure.location.approval.approvals import LocationApprovals
 from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
 from perdure.schema.codec import JsonValue
 from perdure.schema.ids import ProjectID
-from perdure.testing import SeededIds
+from perdure.testing import ManualClock, SeededIds
 from perdure.tools.api.registry import Settled, ToolError, ToolSuccess
 from tests.contract.tools.tool_bench import ToolBench, text_of
 from tests.support.memory_saved_rules import MemorySavedRules
 
-PROJECT = ProjectID("project")
+PLACE = SavedPlace(ProjectID("project"), "here", "/here")
 ALLOW_ALL: Ruleset = (Rule("*", "*", "allow"),)
 
 Verdict = Literal["allow", "ask", "deny", "other"]
@@ -61,8 +62,7 @@ class RuledBench(ToolBench):
                 users=lambda agent: self.users.get(agent, ()),
                 directory=str(given_root or base / "project"),
             ),
-            saved=self.saved,
-            project=_project_id,
+            approvals=LocationApprovals(self.saved, place=_find_place, clock=ManualClock()),
             ids=SeededIds(),
             publish=lambda event: None,
             headless="deny",
@@ -88,5 +88,5 @@ def patch(*lines: str) -> str:
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
 
 
-async def _project_id() -> ProjectID:
-    return PROJECT
+async def _find_place() -> SavedPlace:
+    return PLACE

@@ -175,7 +175,9 @@ async def _opened(
     ids = SeededIds(process, clock)
     models = {} if scenario.model is None else {"one": CrashingModel(scenario.model, points)}
     settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
+        environment=environment.from_variables(
+            {"HOME": str(root), "TMPDIR": str(root), "PERDURE_TRUSTED": "*"}
+        ),
         data_dir=str(root),
         default_directory=str(root),
         providers=(host_provider("crash", models),),

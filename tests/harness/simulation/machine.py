@@ -97,7 +97,9 @@ class SimulatedMachine:
         migrate.migrate(self._path)
         self.ledger = Ledger(self._path)
         self.witness = Witness(self.ledger, trace, self._live_processes.alive)
-        self._environment = environment.from_variables({"HOME": place, "TMPDIR": place})
+        self._environment = environment.from_variables(
+            {"HOME": place, "TMPDIR": place, "PERDURE_TRUSTED": place}
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -38,6 +38,13 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ \S+ body \S+\?: (array\||boolean\|)?null(\|string|\|object)?": (
         "a null in a request counts as absent"
     ),
+    r"\+ v2\.session\.permission\.reply body \.seconds\?: null\|number": (
+        "an approval may end after a time"
+    ),
+    r"\+ v2\.permission\.saved\.list answer"
+    r" \.data\[\]\.(scope|directory|sessionID|agent|expires)\?: (string|number)": (
+        "where an approval counts, and until when"
+    ),
     r"- v2\.session\.permission\.create body \.source\..+": "see the next one",
     r"\+ v2\.session\.permission\.create body \.source<tool>.+": "a union as soon as null is",
     r"- \S+ answer \S+\.state\.attachments.+": "nothing ever fills it: files are content",

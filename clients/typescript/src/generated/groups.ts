@@ -66,6 +66,8 @@ export interface SessionsPermissionsReplyInput {
   readonly requestID: string
   readonly reply: types.Reply
   readonly message?: string | undefined
+  readonly scope?: "agent" | "global" | "project" | "session" | undefined
+  readonly seconds?: number | undefined
 }
 
 export interface SessionsQuestionsListInput {
@@ -675,7 +677,14 @@ export class SessionsPermissionsGroup {
     return this.#wire.done(
       "POST",
       `/api/session/${segment(input.sessionID)}/permission/${segment(input.requestID)}/reply`,
-      { body: { reply: input.reply, message: input.message } },
+      {
+        body: {
+          reply: input.reply,
+          message: input.message,
+          scope: input.scope,
+          seconds: input.seconds,
+        },
+      },
       options,
     )
   }

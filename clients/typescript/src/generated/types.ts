@@ -1335,12 +1335,17 @@ export interface RunningState {
   readonly content: readonly ToolContent[]
 }
 
-/** An approval that a person saved for one project. */
+/** An approval that a person saved. */
 export interface SavedRule {
   readonly id: string
   readonly projectID: string
   readonly action: string
   readonly resource: string
+  readonly scope?: "agent" | "global" | "project" | "session" | undefined
+  readonly directory?: string | undefined
+  readonly sessionID?: string | undefined
+  readonly agent?: string | undefined
+  readonly expires?: number | undefined
 }
 
 export interface SelectOption {
@@ -1951,7 +1956,15 @@ export interface TrustInfo {
 
 /** A request of a document that has no effect until a person trusts the document. */
 export interface TrustWish {
-  readonly kind: "key" | "program"
+  readonly kind:
+    | "address"
+    | "agent"
+    | "command"
+    | "key"
+    | "model"
+    | "program"
+    | "provider"
+    | "setting"
   readonly path: string
   readonly message: string
 }

@@ -39,7 +39,8 @@ def _read_settings(environment: Environment, directory: str) -> Settings:
 def _show_json(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
     shown = {
         "settings": [
-            {"key": o.key, "value": o.value, "path": o.path, "line": o.line} for o in origins
+            {"key": o.key, "value": o.value, "layer": o.layer, "path": o.path, "line": o.line}
+            for o in origins
         ],
         "problems": [
             {"path": p.path, "line": p.line, "column": p.column, "message": p.shown}
@@ -59,7 +60,7 @@ def _show_text(origins: Sequence[Origin], problems: Sequence[Problem]) -> None:
         source = origin.path if origin.line is None else f"{origin.path}:{origin.line}"
         terminal.print_output(
             f"{terminal.one_line(origin.key)} = {terminal.one_line(value)}\n"
-            f"    {terminal.one_line(source)}\n"
+            f"    {terminal.one_line(source)} ({origin.layer})\n"
         )
     for problem in problems:
         terminal.print_output(f"! {terminal.one_line(str(problem))}\n")

@@ -24,7 +24,7 @@ from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.host.process_locks import ProcessLocks
 from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.location.config.config import Configuration
-from perdure.location.config.trust import TrustFileError
+from perdure.location.config.trust import TrustedAhead, TrustFileError
 from perdure.location.project import project
 from perdure.ports import DatabaseError
 from perdure.ports.sandbox import Wall
@@ -256,7 +256,19 @@ def _configuration(environment: Environment, directory: str) -> Iterator[Finding
         yield Finding("trusted files", str(error), "broken")
     else:
         yield Finding("trusted files", str(trusted))
+    yield from _trusted_ahead(configuration.trust.ahead)
     for wish in settings.ungranted:
         yield Finding(
             "not trusted", f"{wish.path} wants to {wish.description}; `perdure trust` allows it"
+        )
+
+
+def _trusted_ahead(ahead: TrustedAhead) -> Iterator[Finding]:
+    if ahead.everywhere:
+        yield Finding("trusted ahead", "every directory (PERDURE_TRUSTED)")
+    for directory in ahead.directories:
+        yield Finding("trusted ahead", f"{directory} and everything below it (PERDURE_TRUSTED)")
+    for entry in ahead.ignored:
+        yield Finding(
+            "trusted ahead", f"PERDURE_TRUSTED: {entry} is ignored: give an absolute path", "broken"
         )

@@ -1,8 +1,8 @@
-"""`perdure trust`: lets the configuration of a project start programs and use keys.
+"""`perdure trust`: lets the settings of a project count that act.
 
-`run` and `serve` decide about trust too, once for each content of the files: they ask at a
-terminal, or grant it with `--trust`. A no is stored until a file changes. The grant covers the
-content that was shown to the user, even if a file changes meanwhile.
+`run` and `serve` decide about trust too, once for what the files ask for: they ask at a terminal,
+or grant it with `--trust`. A no is stored until that changes. The grant covers what was shown to
+the user, even if a file changes meanwhile.
 """
 
 import os
@@ -16,6 +16,7 @@ from perdure.core.settings.settings import Settings
 from perdure.host import data_directory
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.location.agents.commands import Commands
 from perdure.location.config.config import Configuration
 from perdure.location.config.trust import TrustFileError
 from perdure.location.project import project
@@ -24,7 +25,8 @@ from perdure.location.project import project
 def main(argv: list[str]) -> int:
     parser = options.make_parser(
         "trust",
-        "Let a project's configuration start programs and use keys, until its files change.",
+        "Let a project's configuration choose programs, models, addresses and agents, until it"
+        " asks for something else.",
         examples="perdure trust\nperdure trust --list\nperdure trust --revoke",
     )
     parser.add_argument(
@@ -59,8 +61,7 @@ async def decide(environment: Environment, directory: str, *, trusts: bool) -> N
     """
     configuration = Configuration(environment)
     try:
-        found = _read_settings(configuration, directory)
-        undecided = _untrusted_documents(found)
+        undecided = _untrusted_documents(configuration, environment, directory)
         if trusts and undecided:
             _grant(configuration, environment, undecided)
         elif terminal.is_interactive():
@@ -88,16 +89,16 @@ async def _ask(
 
 
 def _trust(configuration: Configuration, directory: str, data_dir: str | None) -> None:
-    documents = _untrusted_documents(_read_settings(configuration, directory))
+    environment = options.read_environment(data_dir)
+    documents = _untrusted_documents(configuration, environment, directory)
     if not documents:
         terminal.print_output(
-            "nothing to trust: no file of this project starts programs or uses keys, apart from"
-            " trusted ones\n"
+            "nothing to trust: no file of this project asks for anything, apart from trusted ones\n"
         )
         return
-    _grant(configuration, options.read_environment(data_dir), documents)
+    _grant(configuration, environment, documents)
     terminal.print_output(
-        "trusted until the files change; this project may now:\n" + _describe(documents)
+        "trusted until that changes; this project may now:\n" + _describe(documents)
     )
 
 
@@ -129,9 +130,20 @@ def _read_settings(configuration: Configuration, directory: str) -> Settings:
     return configuration.read(directory, root=project.find_root(directory))
 
 
-def _untrusted_documents(found: Settings) -> list[Document]:
+def _untrusted_documents(
+    configuration: Configuration, environment: Environment, directory: str
+) -> list[Document]:
     """Return the documents that ask for something and are not trusted."""
-    return [each for each in found.documents if not each.is_trusted and trust.list_requests(each)]
+    found = _read_settings(configuration, directory)
+    commands = Commands(
+        found,
+        directory=directory,
+        root=project.find_root(directory),
+        environment=environment,
+        trust=configuration.trust,
+    )
+    documents = (*found.documents, *commands.untrusted())
+    return [each for each in documents if not each.is_trusted and trust.list_requests(each)]
 
 
 def _describe(documents: Sequence[Document]) -> str:

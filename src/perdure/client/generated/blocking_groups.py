@@ -224,6 +224,8 @@ class SessionsPermissionsGroup:
         reply: Reply,
         *,
         message: str | None = None,
+        scope: Literal["session", "agent", "project", "global"] | None = None,
+        seconds: int | None = None,
         options: CallOptions | None = None,
     ) -> None:
         """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
@@ -233,6 +235,8 @@ class SessionsPermissionsGroup:
                 request_id=request_id,
                 reply=reply,
                 message=message,
+                scope=scope,
+                seconds=seconds,
                 options=options,
             ),
         )

@@ -178,6 +178,8 @@ class SessionsPermissionsGroup:
         reply: types.Reply,
         *,
         message: str | None = None,
+        scope: Literal["agent", "global", "project", "session"] | None = None,
+        seconds: int | None = None,
         options: CallOptions | None = None,
     ) -> None:
         """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
@@ -187,6 +189,8 @@ class SessionsPermissionsGroup:
                 request_id=request_id,
                 reply=reply,
                 message=message,
+                scope=scope,
+                seconds=seconds,
                 options=options,
             ),
         )

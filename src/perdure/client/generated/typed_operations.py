@@ -272,13 +272,15 @@ class SessionsPermissionsGroup:
         reply: Reply,
         *,
         message: str | None = None,
+        scope: Literal["session", "agent", "project", "global"] | None = None,
+        seconds: int | None = None,
         options: CallOptions | None = None,
     ) -> None:
         """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/permission/{segment(request_id)}/reply",
-            body=ReplyPermission(reply=reply, message=message),
+            body=ReplyPermission(reply=reply, message=message, scope=scope, seconds=seconds),
             options=options,
         )
 

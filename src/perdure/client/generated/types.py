@@ -1673,12 +1673,17 @@ class RevertStagedEvent(TypedDict):
 
 
 class SavedRule(TypedDict):
-    """An approval that a person saved for one project."""
+    """An approval that a person saved."""
 
     id: str
     projectID: str
     action: str
     resource: str
+    scope: NotRequired[Literal["agent", "global", "project", "session"]]
+    directory: NotRequired[str]
+    sessionID: NotRequired[str]
+    agent: NotRequired[str]
+    expires: NotRequired[int]
 
 
 class ServerConnected(TypedDict):
@@ -2187,7 +2192,7 @@ class ToolSucceededEvent(TypedDict):
 class TrustWish(TypedDict):
     """A request of a document that has no effect until a person trusts the document."""
 
-    kind: Literal["key", "program"]
+    kind: Literal["address", "agent", "command", "key", "model", "program", "provider", "setting"]
     path: str
     message: str
 

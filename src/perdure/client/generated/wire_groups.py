@@ -197,13 +197,15 @@ class SessionsPermissionsGroup:
         reply: types.Reply,
         *,
         message: str | None = None,
+        scope: Literal["agent", "global", "project", "session"] | None = None,
+        seconds: int | None = None,
         options: CallOptions | None = None,
     ) -> None:
         """Reply to a request. `reject` stops the run, or with a `message` tells the model why."""
         return await self._wire.done(
             "POST",
             f"/api/session/{segment(session_id)}/permission/{segment(request_id)}/reply",
-            body={"reply": reply, "message": message},
+            body={"reply": reply, "message": message, "scope": scope, "seconds": seconds},
             options=options,
         )
 

@@ -1,15 +1,19 @@
 """Permission rules: what an agent may do to which resource.
 
 The last rule that matches wins; if none matches, a person is asked. Saved approvals are appended
-to the agent's own rules, so they can turn `ask` into `allow`. Asking and saving are done elsewhere.
+to these rules, so they can turn `ask` into `allow`. Rules of several owners are LayeredRules: the
+strictest layer wins. Asking and saving are done elsewhere.
 
-Invariant: no approval overrides a `deny` of the agent's own rules, and no rule allows a protected
-resource, nor does an earlier approval unless the request offered to save it.
+Invariant: no approval overrides a `deny`, or an `ask` of the managed configuration; no layer allows
+more than a higher one; and no rule allows a protected resource, nor does an earlier approval unless
+the request offered to save it.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, Literal
+
+from msgspec.structs import replace
 
 from perdure.core.approval.file_names import ANY_PLACE, FileNames
 from perdure.core.text import wildcard
@@ -19,7 +23,11 @@ from perdure.schema.value import Value
 DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
 """The rules of an unknown agent."""
 
+Layer = Literal["managed", "user", "project"]
+"""The owner of a configuration document, the highest first."""
+
 _WILDCARDS: Final = re.compile(r"[*?]")
+_ALLOW_ALL: Final[Ruleset] = (Rule("*", "*", "allow"),)
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 
 
@@ -47,12 +55,14 @@ class ResourceParts(Value, kw_only=True):
 class Decision(Value):
     """`resource` is the first with this effect, `rule` the one that decided on it.
 
-    `resource` is None when none was asked about, and `rule` when no rule matched.
+    `resource` is None when none was asked about, and `rule` when no rule matched. `layer` is that
+    of the rule; None if it is a default of the program, or there is only one ruleset.
     """
 
     effect: Effect
     resource: str | None = None
     rule: Rule | None = None
+    layer: Layer | None = None
 
 
 def allow_all(resource: str) -> Effect:
@@ -60,10 +70,63 @@ def allow_all(resource: str) -> Effect:
     return "allow"
 
 
-def evaluate(rules: Ruleset, action: str, resource: str, names: FileNames = ANY_PLACE) -> Effect:
+class LayeredRules(Value, kw_only=True):
+    """The rules of one agent, by owner. Made by `layered`."""
+
+    own: Ruleset
+    """The program's, the managed and the user's, in this order: the last match wins."""
+    managed: Ruleset = ()
+    """Bounds `own`: allows all but what the managed configuration says."""
+    project: Ruleset = ()
+    """Bounds `own`: allows all but what the project's configuration says."""
+    user: Ruleset = ()
+    """The part of `own` that is the user's."""
+
+    @property
+    def rulesets(self) -> tuple[Ruleset, ...]:
+        """The rulesets of which the strictest counts. An empty `own` asks about everything."""
+        managed = (self.managed,) if self.managed else ()
+        project = (self.project,) if self.project else ()
+        return (*managed, self.own, *project)
+
+
+Rules = Ruleset | LayeredRules
+
+
+def layered(
+    *, defaults: Ruleset = (), managed: Ruleset = (), user: Ruleset = (), project: Ruleset = ()
+) -> LayeredRules:
+    """The rules of one agent: the project's narrow the user's, and the managed narrow both."""
+    return LayeredRules(
+        own=(*defaults, *managed, *user),
+        managed=(*_ALLOW_ALL, *managed) if managed else (),
+        project=(*_ALLOW_ALL, *project) if project else (),
+        user=user,
+    )
+
+
+def rulesets(rules: Rules) -> tuple[Ruleset, ...]:
+    """The rulesets of which the strictest counts."""
+    return rules.rulesets if isinstance(rules, LayeredRules) else (rules,)
+
+
+def map_rulesets(rules: Rules, change: Callable[[Ruleset], Ruleset]) -> Rules:
+    """The rules with each of their rulesets changed. An empty layer stays empty."""
+    if not isinstance(rules, LayeredRules):
+        return change(rules)
+    return LayeredRules(
+        own=change(rules.own),
+        managed=change(rules.managed) if rules.managed else (),
+        project=change(rules.project) if rules.project else (),
+        user=change(rules.user),
+    )
+
+
+def evaluate(rules: Rules, action: str, resource: str, names: FileNames = ANY_PLACE) -> Effect:
     """The effect of the last matching rule; `ask` if there is none."""
-    rule = matching_rule(rules, action, resource, names)
-    return "ask" if rule is None else rule.effect
+    found = [matching_rule(each, action, resource, names) for each in rulesets(rules)]
+    effects = {"ask" if rule is None else rule.effect for rule in found}
+    return "deny" if "deny" in effects else "ask" if "ask" in effects else "allow"
 
 
 def matching_rule(
@@ -76,22 +139,25 @@ def matching_rule(
     return None
 
 
-def common_effect(rules: Ruleset, action: str) -> Effect | None:
+def common_effect(rules: Rules, action: str) -> Effect | None:
     """The common effect on all resources of `action`; None if it depends on the resource."""
-    for rule in reversed(rules):
-        if wildcard.matches(rule.action, action):
-            return rule.effect if rule.resource == "*" else None
-    return "ask"
+    effects = {_common_effect(each, action) for each in rulesets(rules)}
+    if "deny" in effects:
+        return "deny"
+    if None in effects:
+        return None
+    return "ask" if "ask" in effects else "allow"
 
 
 def decide(
-    agent_rules: Ruleset,
+    agent_rules: Rules,
     approvals: Ruleset,
     *,
     action: str,
     resources: tuple[str, ...],
     parts: ResourceParts | None = None,
     names: FileNames = ANY_PLACE,
+    contained: bool = False,
 ) -> Decision:
     """One decision over all resources: deny before ask before allow. No resources: allow.
 
@@ -104,21 +170,35 @@ def decide(
             return _strictest((*rules, *approved), action, resources, names)
         return _decide_parts(rules, approved, action=action, resources=resources, parts=parts)
 
-    own = judge(agent_rules, ())
-    if own.effect != "ask" or not approvals:
-        return own
-    return judge(agent_rules, approvals)
+    def judge_with_approvals(rules: Ruleset, approvals: Ruleset) -> Decision:
+        decision = judge(rules, ())
+        if contained:
+            decision = decide_contained(decision, rules, action=action, parts=parts)
+        if decision.effect != "ask" or not approvals:
+            return decision
+        return judge(rules, approvals)
+
+    if not isinstance(agent_rules, LayeredRules):
+        return judge_with_approvals(agent_rules, approvals)
+    decided = (
+        judge_with_approvals(each, () if each is agent_rules.managed else approvals)
+        for each in agent_rules.rulesets
+    )
+    return _with_layer(strictest(decided), agent_rules)
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
     """The first that denies, else the first that asks, else one that allows."""
     asked: Decision | None = None
+    allowed: Decision | None = None
     for decision in decisions:
         if decision.effect == "deny":
             return decision
-        if decision.effect == "ask" and asked is None:
-            asked = decision
-    return asked or Decision("allow")
+        if decision.effect == "ask":
+            asked = asked or decision
+        else:
+            allowed = allowed or decision
+    return asked or allowed or Decision("allow")
 
 
 def decide_contained(
@@ -126,12 +206,13 @@ def decide_contained(
 ) -> Decision:
     """The decision on a command in a sandbox: what no rule is about needs no question.
 
-    A command that could not be read may contain what a rule is about.
+    A command that could not be read may contain what a rule does not allow.
     """
     if decision.effect != "ask" or decision.rule is not None:
         return decision
     complete = parts is None or parts.complete
-    if complete or not any(wildcard.matches(rule.action, action) for rule in rules):
+    restricting = (rule for rule in rules if rule.effect != "allow")
+    if complete or not any(wildcard.matches(rule.action, action) for rule in restricting):
         return Decision("allow")
     return decision
 
@@ -144,6 +225,26 @@ def approvals(pairs: Iterable[tuple[str, str]]) -> Ruleset:
 def expand_home(rules: Ruleset, home: str) -> Ruleset:
     """Rules with `~` or `$HOME` at the start of a path expanded. Commands are not changed."""
     return tuple(_expanded(rule, home) for rule in rules)
+
+
+def _common_effect(rules: Ruleset, action: str) -> Effect | None:
+    for rule in reversed(rules):
+        if wildcard.matches(rule.action, action):
+            return rule.effect if rule.resource == "*" else None
+    return "ask"
+
+
+def _with_layer(decision: Decision, rules: LayeredRules) -> Decision:
+    """The decision with the owner of its rule."""
+    owners: tuple[tuple[Layer, Ruleset], ...] = (
+        ("managed", rules.managed),
+        ("project", rules.project),
+        ("user", rules.user),
+    )
+    for layer, owned in owners:
+        if any(rule is decision.rule for rule in owned):
+            return replace(decision, layer=layer)
+    return decision
 
 
 def _strictest(

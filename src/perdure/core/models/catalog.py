@@ -17,6 +17,7 @@ from perdure.core.config_file.entries import (
     CacheCostEntry,
     CostEntry,
     ModelEntry,
+    Policy,
     ProviderEntry,
     ProviderLimitsEntry,
     RequestEntry,
@@ -212,8 +213,12 @@ def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogP
 
 
 def may_use(settings: Settings, provider_id: str) -> bool:
-    """Whether the last matching `provider.use` policy allows it; yes if none matches."""
-    for policy in reversed(settings.policies):
+    """Whether the last matching `provider.use` policy of each layer allows it, if any matches."""
+    return all(_allows(policies, provider_id) for policies in settings.policies)
+
+
+def _allows(policies: tuple[Policy, ...], provider_id: str) -> bool:
+    for policy in reversed(policies):
         if policy.action == "provider.use" and wildcard.matches(policy.resource, provider_id):
             return policy.effect == "allow"
     return True

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
-from perdure.core.approval.rules import Decision, ResourceParts
+from perdure.core.approval.rules import Decision, ResourceParts, Rules
 from perdure.llm.encoding.shared import escape_markup
 from perdure.schema import ids
 from perdure.schema.approval.permission import Rule, Ruleset
@@ -56,7 +56,7 @@ def notice_id(prompt: MessageID) -> MessageID:
     return ids.message_from_external(f"task result\x00{prompt}")
 
 
-def callable_agents(agents: Iterable[AgentInfo], caller: Ruleset) -> tuple[AgentInfo, ...]:
+def callable_agents(agents: Iterable[AgentInfo], caller: Rules) -> tuple[AgentInfo, ...]:
     """The agents that an agent with these rules may call."""
     return tuple(
         agent
@@ -80,14 +80,14 @@ def choose_model(
     return None if caller is None or caller.model is UNSET else caller.model
 
 
-def inherited_rules(above: tuple[str, ...], rules: Callable[[str], Ruleset]) -> tuple[Ruleset, ...]:
+def inherited_rules(above: tuple[str, ...], rules: Callable[[str], Rules]) -> tuple[Rules, ...]:
     """The rules that bound a Session: those of the agents that called it, up to the root."""
     inherited = tuple(rules(agent) for agent in above)
     return inherited if len(above) < limits.TASK_DEPTH_MAX else (*inherited, _NO_TASK)
 
 
 def find_denial(
-    bounds: tuple[Ruleset, ...],
+    bounds: tuple[Rules, ...],
     *,
     action: str,
     resources: tuple[str, ...],

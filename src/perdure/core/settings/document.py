@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
+from perdure.core.approval.rules import Layer
 from perdure.core.config_file import legacy, substitution
 from perdure.core.config_file import problem as config_problem
 from perdure.core.config_file.entries import (
@@ -112,13 +113,20 @@ class Document(Confidential, kw_only=True):
     """Whether nothing of the file is known, because it could not be read so far."""
     plugin: bool = False
     """Whether a plugin made it and not a file. Every other document overrides it."""
+    managed: bool = False
+    """Whether the administrator of the machine wrote it: it bounds what the user's allow."""
     granted: bool = False
     """Whether a person granted the requests of this project document (core.settings.trust)."""
 
     @property
     def is_trusted(self) -> bool:
-        """Whether its programs may be started, and keys may be sent to its addresses."""
+        """Whether its settings that act count; see core.settings.project_keys."""
         return self.trust == "user" or self.granted
+
+    @property
+    def layer(self) -> Layer:
+        """The owner of the document."""
+        return "managed" if self.managed else self.trust
 
 
 def read(

@@ -1,4 +1,4 @@
-"""Where each setting comes from: the key, its value, and the file and line.
+"""Where each setting comes from: the key, its value, its owner, and the file and line.
 
 For display. Possible secrets are masked by their key, and a placeholder is shown as written, not
 as its value. core.settings.settings decides whether a value takes effect; this only shows it.
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from perdure.core.approval.rules import Layer
 from perdure.core.config_file import substitution
 from perdure.core.config_file.entries import AgentEntry, CommandEntry, ProviderEntry
 from perdure.core.config_file.problem import Lines, format_address
 from perdure.core.credentials import keys
-from perdure.core.settings import settings
+from perdure.core.settings import project_keys, settings
 from perdure.core.settings.document import Document
 from perdure.core.settings.settings import Settings
 from perdure.core.text import jsonc
@@ -26,43 +27,12 @@ from perdure.schema.value import Value
 
 MASK: Final = "***"
 
-_KEYS: Final = frozenset(
-    {
-        "agents",
-        "attachments",
-        "autoupdate",
-        "commands",
-        "compaction",
-        "default_agent",
-        "enterprise",
-        "experimental",
-        "formatter",
-        "instructions",
-        "lsp",
-        "mcp",
-        "model",
-        "permissions",
-        "plugins",
-        "providers",
-        "references",
-        "share",
-        "shell",
-        "skills",
-        "snapshots",
-        "tool_output",
-        "username",
-        "watcher",
-    }
-)
+_SCHEMA: Final = ("$schema",)
 _FIELDS: Final = {
     "agents": frozenset(AgentEntry.__struct_fields__),
     "commands": frozenset(CommandEntry.__struct_fields__),
     "providers": frozenset(ProviderEntry.__struct_fields__),
 }
-_EXPERIMENTAL: Final = frozenset(
-    {"bash", "dropped_answers", "logins", "policies", "recovery", "timezone"}
-    | {"webfetch", "websearch"}
-)
 _ADDING: Final = frozenset({"instructions", "permissions", "plugins", "policies", "skills"})
 """Lists to which every document adds."""
 _SECRET_NAME: Final = re.compile(
@@ -79,6 +49,7 @@ class Origin(Value):
     value: JsonValue
     """With secrets masked."""
     path: str
+    layer: Layer
     line: int | None = None
 
 
@@ -89,9 +60,9 @@ def list_origins(found: Settings) -> tuple[Origin, ...]:
         lines = Lines(document.text)
         for at, value in _in_effect(document, found):
             place = lines.position_of(at)
-            origin = Origin(
-                format_address(at), mask(value, at), document.path, place.line if place else None
-            )
+            line = place.line if place else None
+            shown = mask(value, at)
+            origin = Origin(format_address(at), shown, document.path, document.layer, line)
             _add(kept, at, origin)
     in_order = sorted(kept.values(), key=lambda all_of_key: all_of_key[0].key)
     return tuple(origin for all_of_key in in_order for origin in all_of_key)
@@ -116,20 +87,20 @@ def mask(value: JsonValue, at: Address) -> JsonValue:
 def _in_effect(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
     left_out = frozenset(problem.at for problem in document.problems)
     for at, value in _leaves(document.written, ()):
-        known = at[0] in _KEYS and (len(at) < 2 or _is_known(at))
-        if not known or settings.is_refused(document, at, found.user_providers):
+        if not _is_known(at) or settings.is_refused(document, at, found.user_providers):
             continue
         if any(at[: length + 1] in left_out for length in range(len(at))):
             continue
         if jsonc.is_list(value):
-            yield at, [item for i, item in enumerate(value) if (*at, i) not in left_out]
+            kept = [item for i, item in enumerate(value) if (*at, i) not in left_out]
+            yield at, project_keys.counted_items(document, at, kept)
         else:
             yield at, value
 
 
 def _is_known(at: Address) -> bool:
-    if at[0] == "experimental":
-        return at[1] in _EXPERIMENTAL
+    if at == _SCHEMA or project_keys.find_key(at) is None:
+        return False
     return len(at) < 3 or at[2] in _FIELDS.get(str(at[0]), {at[2]})
 
 

@@ -1,11 +1,10 @@
 """Settings: the merged configuration documents of a Location; the nearest document wins.
 
-A project's documents may set rules, agents, models, and providers with their addresses. They may
-not choose the shell or the secrets that commands get, open the user's network to webfetch, choose
-the search service, move a provider of the user's own documents to another address (the user's key
-would follow it), or lift a policy of the user. No key names a directory of this program. Programs
-and keys of other documents need a person's trust (core.settings.trust). Placeholders are
-core.config_file.substitution.
+core.settings.project_keys defines which keys of a project's documents count, before and after a
+person's trust. Permissions, budgets and policies are merged by layer: the managed configuration
+bounds the user's, and both bound a project's. A trusted project may move a provider of the user to
+another address only with the grant for its key. No key names a directory of this program.
+Placeholders are core.config_file.substitution.
 
 Invariant: merging never fails; everything left out is reported in `problems`.
 """
@@ -14,8 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET, field
+from msgspec.structs import replace
 
 from perdure.core import limits
+from perdure.core.approval.rules import Layer
 from perdure.core.config_file import problem as config_problem
 from perdure.core.config_file.entries import (
     AgentEntry,
@@ -41,11 +42,11 @@ from perdure.core.sandbox.settings import SandboxSettings
 from perdure.core.session import retry
 from perdure.core.session.budget import NO_BUDGET, Budget
 from perdure.core.session.retry import USUAL_PATIENCE, Patience
-from perdure.core.settings import edit_programs, trust, web
+from perdure.core.settings import edit_programs, project_keys, provider_moves, trust, web
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
 from perdure.core.settings.reference import ReferenceEntry
-from perdure.core.settings.trust import KeyRequest, ProgramRequest, TrustRequest
+from perdure.core.settings.trust import KeyRequest, TrustRequest
 from perdure.core.settings.web import WebSettings
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
@@ -71,6 +72,26 @@ class SkillEntry(Value):
     trust: Trust
 
 
+class RuleLayers(Value, kw_only=True):
+    """Permission rules for all agents, or for one, by the owner of their documents."""
+
+    managed: Ruleset = ()
+    user: Ruleset = ()
+    project: Ruleset = ()
+
+    def add(self, layer: Layer, rules: Ruleset) -> "RuleLayers":
+        """These rules with further ones of a layer, which come last there."""
+        return replace(self, **{layer: (*getattr(self, layer), *rules)})
+
+
+class AgentChange(Value):
+    """An entry of `agents`, with the owner of its document."""
+
+    name: str
+    entry: AgentEntry
+    layer: Layer
+
+
 class CompactionSettings(Value, kw_only=True):
     auto: bool = True
     buffer_tokens: int = limits.COMPACTION_BUFFER_TOKENS
@@ -89,18 +110,19 @@ class Settings(Confidential, kw_only=True):
     """Variables passed to commands although their names look like secrets."""
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     """Where commands may write and what they may see."""
-    permissions: Ruleset = ()
-    agents: tuple[tuple[str, AgentEntry], ...] = ()
-    """Changes to agents by name, in order of application."""
-    plugin_agents: tuple[tuple[str, AgentEntry], ...] = ()
+    permissions: RuleLayers = field(default_factory=RuleLayers)
+    agents: tuple[AgentChange, ...] = ()
+    """Changes to agents, in order of application."""
+    plugin_agents: tuple[AgentChange, ...] = ()
     """Changes by plugins, which any configuration overrides."""
     commands: tuple[tuple[str, CommandEntry], ...] = ()
     """In order of application; the last of a name wins."""
     providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
     user_providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
     """Providers of the user's own documents only; they decide where keys may be sent."""
-    policies: tuple[Policy, ...] = ()
-    """Statements in order of application; the last that matches wins."""
+    policies: tuple[tuple[Policy, ...], ...] = ()
+    """Statements of each layer in order of application; the last that matches wins, and the
+    strictest layer."""
     tool_output: OutputLimits = field(default_factory=OutputLimits)
     instructions: tuple[InstructionEntry, ...] = ()
     skills: tuple[SkillEntry, ...] = ()
@@ -127,35 +149,28 @@ class Settings(Confidential, kw_only=True):
     """Programs that run after a tool has changed a file."""
     timezone: str | None = None
     """IANA name; None means the zone of this machine."""
-    may_run_commands: bool = True
-    """Whether all programs of the documents may be started. False if a project's document that is
-    not trusted names one; see `Document.is_trusted`."""
     granted_keys: tuple[KeyRequest, ...] = ()
     """Keys that may be sent to addresses of project documents which a person trusts."""
     ungranted: tuple[TrustRequest, ...] = ()
     """Requests of project documents that a person has not granted."""
     problems: tuple[Problem, ...] = ()
     documents: tuple[Document, ...] = ()
-    """The merged documents, in order of increasing precedence."""
+    """The merged documents, in order of increasing precedence; also what does not count."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether everything in the documents counts that a person can grant."""
+        return not self.ungranted
 
 
-_USER_ONLY: Final[tuple[Address, ...]] = (
-    ("shell",),
-    ("sandbox",),
-    ("experimental", "bash"),
-    ("experimental", "webfetch"),
-    ("experimental", "websearch"),
-    ("experimental", "logins"),
-    ("experimental", "recovery"),
-    ("experimental", "dropped_answers"),
-)
+_LAYERS: Final[tuple[Layer, ...]] = ("managed", "user", "project")
 
 
-def merge(documents: Sequence[Document]) -> Settings:
-    """Merge `documents`, given in order of increasing precedence."""
+def merge(found: Sequence[Document]) -> Settings:
+    """Merge documents, given in order of increasing precedence."""
+    documents = tuple(map(project_keys.counted, found))
     users = _providers(document.providers for document in documents if document.trust == "user")
-    checked = [_without_moved_providers(document, users) for document in documents]
-    ungranted = trust.list_ungranted(documents)
+    checked = [provider_moves.without_moves(document, users) for document in documents]
     users_own = [document for document in documents if document.trust == "user"]
     drops: list[DropPolicy | None] = [document.dropped_answers for document in users_own]
     return Settings(
@@ -164,14 +179,13 @@ def merge(documents: Sequence[Document]) -> Settings:
         shell=_last(document.shell for document in users_own),
         shell_variables=_shell_variables(documents),
         sandbox=sandbox_settings.merge(document.sandbox for document in users_own),
-        permissions=tuple(rule for document in documents for rule in document.permissions),
+        permissions=_permissions(documents),
         agents=_agents(documents, of_plugins=False),
         plugin_agents=_agents(documents, of_plugins=True),
         commands=tuple(command for document in documents for command in document.commands),
         providers=_typed(_providers(providers for providers, _ in checked)),
         user_providers=_typed(users),
-        # Reversed, so that no project can lift a denial of the user.
-        policies=tuple(policy for document in reversed(documents) for policy in document.policies),
+        policies=_policies(documents),
         tool_output=_output_limits(documents),
         instructions=tuple(_instructions(documents)),
         skills=tuple(_skills(documents)),
@@ -187,20 +201,19 @@ def merge(documents: Sequence[Document]) -> Settings:
         images=media_limits.configured_bounds(document.attachments for document in documents),
         after_edit=edit_programs.configured_programs(documents),
         timezone=_last(document.timezone for document in documents),
-        may_run_commands=not any(isinstance(request, ProgramRequest) for request in ungranted),
         granted_keys=tuple(
             request
             for document in documents
             if document.granted
             for request in trust.key_requests(document)
         ),
-        ungranted=ungranted,
+        ungranted=trust.list_ungranted(found),
         problems=(
             *(problem for document in documents for problem in document.problems),
             *(problem for _, problems in checked for problem in problems),
-            *(problem for document in documents for problem in _user_only_problems(document)),
+            *(problem for document in found for problem in _user_only_problems(document)),
         ),
-        documents=tuple(documents),
+        documents=tuple(found),
     )
 
 
@@ -218,11 +231,11 @@ def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntr
     """Whether a project's `document` may not set the key at `at`."""
     if document.trust == "user" or not at:
         return False
-    if any(at[: len(key)] == key for key in _USER_ONLY):
+    if project_keys.is_refused(document, at):
         return True
     match at:
         case ("providers", str(provider), *below) if below and provider in users:
-            return _is_address_key(tuple(below)) and not _may_move(document, provider)
+            return not provider_moves.may_set(document, provider, tuple(below))
         case _:
             return False
 
@@ -231,11 +244,34 @@ def _last(values: Iterable[codec.T | None]) -> codec.T | None:
     return next((value for value in reversed(tuple(values)) if value is not None), None)
 
 
-def _agents(
-    documents: Sequence[Document], *, of_plugins: bool
-) -> tuple[tuple[str, AgentEntry], ...]:
-    chosen = (document for document in documents if document.plugin is of_plugins)
-    return tuple(change for document in chosen for change in document.agents)
+def _permissions(documents: Sequence[Document]) -> RuleLayers:
+    rules = RuleLayers()
+    for document in documents:
+        rules = rules.add(document.layer, document.permissions)
+    return rules
+
+
+def _policies(documents: Sequence[Document]) -> tuple[tuple[Policy, ...], ...]:
+    # Within a layer the nearest document is overridden by those above it.
+    found = (
+        tuple(
+            policy
+            for document in reversed(documents)
+            if document.layer == layer
+            for policy in document.policies
+        )
+        for layer in _LAYERS
+    )
+    return tuple(filter(None, found))
+
+
+def _agents(documents: Sequence[Document], *, of_plugins: bool) -> tuple[AgentChange, ...]:
+    return tuple(
+        AgentChange(name, entry, document.layer)
+        for document in documents
+        if document.plugin is of_plugins
+        for name, entry in document.agents
+    )
 
 
 def _output_limits(documents: Sequence[Document]) -> OutputLimits:
@@ -263,13 +299,13 @@ def _compaction(documents: Sequence[Document]) -> CompactionSettings:
 
 
 def _budget(documents: Sequence[Document]) -> Budget:
-    values: dict[Trust, JsonObject] = {"user": {}, "project": {}}
+    values: dict[Layer, JsonObject] = {layer: {} for layer in _LAYERS}
     for document in documents:
-        values[document.trust] = {**values[document.trust], **document.budget}
-    users, projects = (
-        Budget.from_settings(codec.convert(BudgetEntry, each)) for each in values.values()
-    )
-    return users.combine(projects)
+        values[document.layer] |= document.budget
+    budget = NO_BUDGET
+    for each in values.values():
+        budget = budget.combine(Budget.from_settings(codec.convert(BudgetEntry, each)))
+    return budget
 
 
 def _recovery(documents: Sequence[Document]) -> RecoveryPolicy | None:
@@ -302,11 +338,11 @@ def _user_only_problems(document: Document) -> tuple[Problem, ...]:
     problems = [
         Problem(
             document.path,
-            f"`{format_address(at)}` can only be set in your own configuration",
-            at=at,
+            f"`{format_address(key.at)}` can only be set in your own configuration",
+            at=key.at,
         )
-        for at in _USER_ONLY
-        if getattr(document, at[-1])
+        for key in project_keys.USER_ONLY
+        if key.field is not None and getattr(document, key.field)
     ]
     return config_problem.with_positions(problems, document.text)
 
@@ -329,50 +365,3 @@ def _providers(layers: Iterable[Mapping[str, JsonObject]]) -> dict[str, JsonObje
 
 def _typed(providers: Mapping[str, JsonObject]) -> dict[str, ProviderEntry]:
     return {name: codec.convert(ProviderEntry, entry) for name, entry in providers.items()}
-
-
-def _without_moved_providers(
-    document: Document, users: Mapping[str, JsonObject]
-) -> tuple[Mapping[str, JsonObject], tuple[Problem, ...]]:
-    """The providers of a document, without new addresses for the user's own providers."""
-    if document.trust == "user":
-        return document.providers, ()
-    kept: dict[str, JsonObject] = {}
-    problems: list[Problem] = []
-    for name, entry in document.providers.items():
-        stays = name in users and not _may_move(document, name)
-        kept[name] = _without_address(entry) if stays else entry
-        if kept[name] != entry:
-            message = (
-                f"`providers.{name}` is defined in your own configuration or by a plugin; "
-                "a project that you do not trust cannot change its address or protocol"
-            )
-            problems.append(Problem(document.path, message, at=("providers", name, "api")))
-    return kept, config_problem.with_positions(problems, document.text)
-
-
-def _may_move(document: Document, provider: str) -> bool:
-    """Whether a person granted the document to move this provider of the user, with its key."""
-    entry = document.providers.get(provider)
-    return document.granted and entry is not None and bool(trust.key_origins(entry))
-
-
-def _is_address_key(at: Address) -> bool:
-    """Whether `_without_address` removes this key of a provider or a model."""
-    if at[0] == "models":
-        return len(at) > 2 and _is_address_key(at[2:])
-    return (at[0] == "api" and at[1:2] != ("id",)) or at[:3] == ("request", "body", "baseURL")
-
-
-def _without_address(entry: JsonObject) -> JsonObject:
-    result = dict(entry)
-    if "api" in result:
-        result["api"] = {key: value for key, value in result["api"].items() if key == "id"}
-    if "baseURL" in result.get("request", {}).get("body", {}):
-        body = {key: value for key, value in result["request"]["body"].items() if key != "baseURL"}
-        result["request"] = {**result["request"], "body": body}
-    if "models" in result:
-        result["models"] = {
-            name: _without_address(model) for name, model in result["models"].items()
-        }
-    return result

@@ -4,22 +4,25 @@ An agent is instructions and rules; the runtime chooses one for a turn. When a n
 exist, `select` says so and does not silently use another one.
 
 Invariant: rules are in the order built-in defaults, the agent's own, a plugin's for this agent,
-the configuration's global ones, the configuration's for this agent; the last match wins.
+then by layer the configuration's global ones and those for this agent; the last match wins. Those
+of a project only narrow what the rest allows: also for an agent that only the project defines.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from msgspec import UNSET, UnsetType, field, structs
+from msgspec import UNSET, UnsetType, field
+from msgspec.structs import replace
 
 from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import LayeredRules, Rules
 from perdure.core.config_file.entries import AgentEntry, RequestEntry
 from perdure.core.models import options as model_options
 from perdure.core.models.options import Overrides
 from perdure.core.session import repeated_calls, subagent
 from perdure.core.session.budget import NO_BUDGET, Budget
 from perdure.core.settings import document
-from perdure.core.settings.settings import Settings
+from perdure.core.settings.settings import AgentChange, RuleLayers, Settings
 from perdure.host.environment import Environment
 from perdure.location.approval.location_rules import LocationRules
 from perdure.schema.approval.permission import Effect, Rule, Ruleset
@@ -86,14 +89,14 @@ class Agents:
         self,
         agents: Mapping[str, AgentInfo],
         *,
+        rules: Mapping[str, LayeredRules],
         default: str | None = None,
         options: Mapping[str, AgentOptions] | None = None,
-        users_rules: Mapping[str, Ruleset] | None = None,
     ) -> None:
         self._agents = dict(agents)
+        self._rules = dict(rules)
         self._default = default
         self._options = dict(options or {})
-        self._users_rules = dict(users_rules or {})
 
     def list(self) -> tuple[AgentInfo, ...]:
         return tuple(self._agents.values())
@@ -104,14 +107,13 @@ class Agents:
     def options(self, name: str) -> AgentOptions:
         return self._options.get(name) or AgentOptions()
 
-    def rules(self, name: str) -> Ruleset:
-        """The rules of an agent; an unknown one may do nothing."""
-        agent = self._agents.get(name)
-        return permission.DENY_ALL if agent is None else agent.permissions
+    def rules(self, name: str) -> Rules:
+        """The rules of an agent, the same object each time; an unknown agent may do nothing."""
+        return self._rules[name] if name in self._agents else permission.DENY_ALL
 
     def users_rules(self, name: str) -> Ruleset:
         """The rules of an agent that the user's own documents hold, without those of others."""
-        return self._users_rules.get(name, ())
+        return self._rules[name].user if name in self._agents else ()
 
     def location_rules(self, directory: str) -> LocationRules:
         """The rules of all agents, as they apply in this Location."""
@@ -134,21 +136,27 @@ class Agents:
 def load(settings: Settings, environment: Environment) -> Agents:
     """The agents that `settings` define."""
     home = environment.home
-    global_rules = permission.expand_home(settings.permissions, home)
-    base = _AgentTable({agent.id: agent for agent in built_in(environment)}, home)
-    base.change(settings.plugin_agents)
+    base = _AgentTable({agent.id: agent for agent in built_in(environment)})
+    for change in settings.plugin_agents:
+        base.change(change)
+        base.add_defaults(change, home)
+    table = _AgentTable(base.agents, options=base.options)
+    for change in settings.agents:
+        table.change(change)
+    named = {change.name for change in settings.agents if change.layer != "project"}
+    rules: dict[str, LayeredRules] = {}
+    for name, agent in table.agents.items():
+        layers = _rule_layers(settings, name, home)
+        if name in base.agents or name in named:
+            rules[name] = _layered(agent.permissions, layers)
+        else:
+            # It asks for what its own rules do not allow, and may do no more than `build`.
+            own = replace(layers, project=(*_rules("ask", ("*",)), *layers.project))
+            rules[name] = _layered(_build_rules(_outside(environment)), own)
     agents = {
-        name: structs.replace(agent, permissions=(*agent.permissions, *global_rules))
-        for name, agent in base.agents.items()
+        name: replace(agent, permissions=_flat(rules[name])) for name, agent in table.agents.items()
     }
-    table = _AgentTable(agents, home, options=base.options, rules=global_rules)
-    table.change(settings.agents)
-    return Agents(
-        table.agents,
-        default=settings.default_agent,
-        options=table.options,
-        users_rules={name: _users_rules(settings, name, home) for name in table.agents},
-    )
+    return Agents(agents, rules=rules, default=settings.default_agent, options=table.options)
 
 
 def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
@@ -159,7 +167,7 @@ def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
     return (
         _agent(
             BUILD,
-            (*defaults, *_rules("allow", ("question", "plan_enter"))),
+            _build_rules(outside),
             mode="primary",
             system=_BUILD_SYSTEM,
             description="Does the work: reads, edits and runs things.",
@@ -196,28 +204,71 @@ class _AgentTable:
 
     def __init__(
         self,
-        agents: dict[str, AgentInfo],
-        home: str,
+        agents: Mapping[str, AgentInfo],
         *,
-        options: dict[str, AgentOptions] | None = None,
-        rules: Ruleset = (),
+        options: Mapping[str, AgentOptions] | None = None,
     ) -> None:
-        self.agents = agents
-        self.options = options or {}
-        self._home = home
-        self._rules = rules
-        """The rules of a new agent."""
+        self.agents = dict(agents)
+        self.options = dict(options or {})
+        self._removed: set[str] = set()
+        """Agents that the user or the managed configuration removed: no project returns them."""
+        self._removed_here: dict[str, AgentInfo] = {}
+        """Agents that the project removed, with the rules that they keep if it returns them."""
 
-    def change(self, entries: Iterable[tuple[str, AgentEntry]]) -> None:
-        for name, entry in entries:
-            if entry.disabled is True:
-                self.agents.pop(name, None)
-                self.options.pop(name, None)
-                continue
-            agent = self.agents.get(name) or _agent(name, self._rules)
-            options = _changed_options(self.options.get(name) or AgentOptions(), entry)
-            self.options[name] = options
-            self.agents[name] = _changed(agent, entry, options, self._home)
+    def change(self, change: AgentChange) -> None:
+        name, entry = change.name, change.entry
+        if entry.disabled is True:
+            removed = self.agents.pop(name, None)
+            self.options.pop(name, None)
+            if change.layer != "project":
+                self._removed.add(name)
+                self._removed_here.pop(name, None)
+            elif removed is not None:
+                self._removed_here[name] = _agent(name, removed.permissions)
+            return
+        if change.layer == "project" and name in self._removed:
+            return
+        self._removed.discard(name)
+        options = _changed_options(self.options.get(name) or AgentOptions(), entry)
+        self.options[name] = options
+        before = self.agents.get(name) or self._removed_here.get(name) or _agent(name, ())
+        self.agents[name] = _changed(before, entry, options)
+
+    def add_defaults(self, change: AgentChange, home: str) -> None:
+        """Add the rules of a plugin's entry to the defaults of its agent."""
+        agent = self.agents.get(change.name)
+        if agent is not None:
+            own = permission.expand_home(change.entry.permissions or (), home)
+            self.agents[change.name] = replace(agent, permissions=(*agent.permissions, *own))
+
+
+def _rule_layers(settings: Settings, name: str, home: str) -> RuleLayers:
+    """The rules of the configuration for one agent: the global ones, then its own."""
+    layers = settings.permissions
+    for change in settings.agents:
+        if change.name != name:
+            continue
+        if change.entry.disabled is True and change.layer != "project":
+            # What was said of an agent that was removed is not said of one that takes its name.
+            layers = settings.permissions
+        layers = layers.add(change.layer, change.entry.permissions or ())
+    return RuleLayers(
+        managed=permission.expand_home(layers.managed, home),
+        user=permission.expand_home(layers.user, home),
+        project=permission.expand_home(layers.project, home),
+    )
+
+
+def _layered(defaults: Ruleset, layers: RuleLayers) -> LayeredRules:
+    return permission.layered(
+        defaults=defaults, managed=layers.managed, user=layers.user, project=layers.project
+    )
+
+
+def _flat(rules: LayeredRules) -> Ruleset:
+    """The rules for display: what narrows the agent's own follows them."""
+    bounds = (*rules.project, *rules.managed)
+    return (*rules.own, *(rule for rule in bounds if rule.effect != "allow"))
 
 
 def _agent(
@@ -241,8 +292,7 @@ def _agent(
     )
 
 
-def _changed(agent: AgentInfo, entry: AgentEntry, options: AgentOptions, home: str) -> AgentInfo:
-    own = permission.expand_home(entry.permissions or (), home)
+def _changed(agent: AgentInfo, entry: AgentEntry, options: AgentOptions) -> AgentInfo:
     named = document.parse_model(entry.model or "") or agent.model
     if entry.models:
         named = options.models[0]
@@ -251,7 +301,7 @@ def _changed(agent: AgentInfo, entry: AgentEntry, options: AgentOptions, home: s
         request=agent.request,
         mode=entry.mode or agent.mode,
         hidden=agent.hidden if entry.hidden is UNSET else entry.hidden,
-        permissions=(*agent.permissions, *own),
+        permissions=agent.permissions,
         model=_model(named, options.variant),
         system=agent.system if entry.system is UNSET else entry.system,
         description=agent.description if entry.description is UNSET else entry.description,
@@ -262,7 +312,7 @@ def _changed(agent: AgentInfo, entry: AgentEntry, options: AgentOptions, home: s
 
 def _model(named: ModelRef | UnsetType, variant: str | None) -> ModelRef | UnsetType:
     """The model with the variant, in whichever order the documents set the two."""
-    return named if named is UNSET else structs.replace(named, variant=variant or UNSET)
+    return named if named is UNSET else replace(named, variant=variant or UNSET)
 
 
 def _changed_options(before: AgentOptions, entry: AgentEntry) -> AgentOptions:
@@ -288,14 +338,6 @@ def _rules(effect: Effect, actions: Iterable[str]) -> Ruleset:
     return tuple(Rule(action, "*", effect) for action in actions)
 
 
-def _users_rules(settings: Settings, name: str, home: str) -> Ruleset:
-    own = [each for each in settings.documents if each.trust == "user" and not each.plugin]
-    for_all = (rule for document in own for rule in document.permissions)
-    changes = (change for document in own for change in document.agents if change[0] == name)
-    for_this = (rule for _, entry in changes for rule in entry.permissions or ())
-    return permission.expand_home((*for_all, *for_this), home)
-
-
 def _outside(environment: Environment) -> Ruleset:
     """Outside the Location the user is asked, except for files of Perdure itself."""
     return (
@@ -316,6 +358,10 @@ def _default_rules(outside: Ruleset) -> Ruleset:
         Rule("read", "*.env.*", "ask"),
         Rule("read", "*.env.example", "allow"),
     )
+
+
+def _build_rules(outside: Ruleset) -> Ruleset:
+    return (*_default_rules(outside), *_rules("allow", ("question", "plan_enter")))
 
 
 def _plan_rules(environment: Environment) -> Ruleset:

@@ -4,7 +4,8 @@ In rising precedence: the built-in ones; `commands` of the configuration; the Ma
 `command/` and `commands/` in the user's config directory and in each `.opencode` from the project's
 root to the Location. A command's name is its path below that folder without `.md`; the front matter
 holds the fields and the body is the template. A project's file must be inside the project by its
-real path: a link could otherwise show any file of this machine.
+real path: a link could otherwise show any file of this machine. It counts once it is trusted, as
+every configuration document of a project.
 
 Invariant: folders are read on demand; a file that cannot be used is logged and left out.
 """
@@ -19,13 +20,16 @@ import msgspec
 
 from perdure.core import limits
 from perdure.core.config_file.entries import CommandEntry
+from perdure.core.config_file.substitution import Trust as Owner
 from perdure.core.files.paths import is_within
-from perdure.core.settings import document
+from perdure.core.settings import document as config_document
+from perdure.core.settings.document import Document
 from perdure.core.settings.settings import Settings
 from perdure.core.text import front_matter
 from perdure.core.text.front_matter import FrontMatterError
 from perdure.host.environment import Environment
 from perdure.host.files import cached_files
+from perdure.location.config.trust import Trust
 from perdure.location.project import parent_directories
 from perdure.schema import codec
 from perdure.schema.settings.command import CommandInfo
@@ -40,9 +44,16 @@ _CONFIG_DIRECTORY: Final = ".opencode"
 
 class Commands:
     def __init__(
-        self, settings: Settings, *, directory: str, root: str, environment: Environment
+        self,
+        settings: Settings,
+        *,
+        directory: str,
+        root: str,
+        environment: Environment,
+        trust: Trust,
     ) -> None:
         self._settings = settings
+        self._trust = trust
         self._directory = directory
         self._root = root
         self._environment = environment
@@ -53,17 +64,28 @@ class Commands:
         found = {command.name: command for command in COMMANDS}
         for name, entry in self._settings.commands:
             found[name] = _info(name, entry)
-        for folder in _command_folders(self._directory, self._root, self._environment):
-            found |= {command.name: command for command in self._read_folder(folder)}
+        for document in self._documents():
+            if document.is_trusted:
+                found |= {name: _info(name, entry) for name, entry in document.commands}
         return tuple(found[name] for name in sorted(found))
 
-    def _read_folder(self, folder: "_CommandFolder") -> Iterator[CommandInfo]:
+    def untrusted(self) -> tuple[Document, ...]:
+        """The project's command files that do not count yet. Reads files, as `list`."""
+        return tuple(document for document in self._documents() if not document.is_trusted)
+
+    def _documents(self) -> Iterator[Document]:
+        """The command files, in rising precedence."""
+        for folder in _command_folders(self._directory, self._root, self._environment):
+            yield from map(self._trust.with_grant, self._read_folder(folder))
+
+    def _read_folder(self, folder: "_CommandFolder") -> Iterator[Document]:
         top, within = folder.path, folder.within
         for path in itertools.islice(_markdown(top), limits.COMMAND_FILES_MAX):
             try:
                 if within is not None and not is_within(os.path.realpath(path), within):
                     raise _UnusableError("it is a link that leads out of the project")
-                yield _read(path, path[len(top) + 1 : -len(_SUFFIX)])
+                name = path[len(top) + 1 : -len(_SUFFIX)]
+                yield _read(path, name, "user" if within is None else "project")
             except _UnusableError as error:
                 if path not in self._reported:
                     self._reported.add(path)
@@ -132,14 +154,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _read(path: str, name: str) -> CommandInfo:
+def _read(path: str, name: str, trust: Owner) -> Document:
     try:
         data = cached_files.read(path, bytes_max=limits.COMMAND_FILE_BYTES_MAX)
         if data is None:
             raise _UnusableError("it is not a file")
         name.encode()
         fields, body = front_matter.split(data.decode("utf-8-sig"))
-        entry = codec.convert(CommandEntry, {"template": body, **fields})
+        fields = {"template": body, **fields}
+        entry = codec.convert(CommandEntry, fields)
     except UnicodeError as error:
         raise _UnusableError("it is not UTF-8 text") from error
     except OSError as error:
@@ -148,11 +171,12 @@ def _read(path: str, name: str) -> CommandInfo:
         raise _UnusableError(str(error)) from error
     if not entry.template.strip() or "\0" in entry.template:
         raise _UnusableError("it holds no text")
-    return _info(name, entry)
+    written = {"commands": {name: fields}}
+    return Document(path=path, trust=trust, commands=((name, entry),), written=written)
 
 
 def _info(name: str, entry: CommandEntry) -> CommandInfo:
-    model = document.parse_model(entry.model) if entry.model else None
+    model = config_document.parse_model(entry.model) if entry.model else None
     return CommandInfo(
         name=name,
         template=entry.template,

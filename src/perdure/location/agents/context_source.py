@@ -55,7 +55,7 @@ def observe(agents: Agents, subject: Subject) -> Observation:
     bounds = subagent.inherited_rules(subject.above, agents.rules)
     usable = [
         agent
-        for agent in subagent.callable_agents(agents.list(), subject.agent.permissions)
+        for agent in subagent.callable_agents(agents.list(), agents.rules(subject.agent.id))
         if not subagent.find_denial(
             bounds, action=subagent.ACTION, resources=(agent.id,), parts=None
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from perdure.core.approval import file_names, protected_paths
 from perdure.core.approval import rules as permission
 from perdure.core.approval.file_names import ANY_PLACE, FILE_ACTIONS, FileNames
-from perdure.core.approval.rules import Decision
+from perdure.core.approval.rules import Decision, Rules
 from perdure.core.session import subagent
 from perdure.core.text import wildcard
 from perdure.host.files import cached_files
@@ -23,7 +23,8 @@ from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import Value
 
-AgentRules = Callable[[str], Ruleset]
+AgentRules = Callable[[str], Rules]
+UsersRules = Callable[[str], Ruleset]
 
 
 def no_rules(agent: str) -> Ruleset:
@@ -33,7 +34,7 @@ def no_rules(agent: str) -> Ruleset:
 class Judge(Value, kw_only=True):
     """The rules that decide on the calls of one agent, as they were at one moment."""
 
-    rules: tuple[Ruleset, ...]
+    rules: tuple[Rules, ...]
     """The agent's own, then those of the agents that called it, up to the root."""
     users: tuple[Ruleset, ...] = ()
     """For the same agents the rules of the user's own documents alone."""
@@ -49,35 +50,32 @@ class Judge(Value, kw_only=True):
         unnamed = (it for it in ask.resources if not self._is_named(ask.action, it, remembered))
         return permission.strictest((decision, *(Decision("ask", it) for it in unnamed)))
 
-    def _decide_by(self, rules: Ruleset, ask: PermissionAsk, approvals: Ruleset) -> Decision:
-        decision = permission.decide(
+    def _decide_by(self, rules: Rules, ask: PermissionAsk, approvals: Ruleset) -> Decision:
+        return permission.decide(
             rules,
             approvals,
             action=ask.action,
             resources=ask.resources,
             parts=ask.parts,
             names=self.names,
+            contained=ask.contained,
         )
-        if not ask.contained:
-            return decision
-        return permission.decide_contained(decision, rules, action=ask.action, parts=ask.parts)
 
     def effect(self, action: str, approvals: Ruleset = ()) -> Callable[[str], Effect]:
         """What the rules say to each resource of `action`."""
-        sets = [
-            tuple(rule for rule in rules if wildcard.matches(rule.action, action))
-            for rules in self.rules
-        ]
+        concerned = [_concerning(rules, action) for rules in self.rules]
 
         def decide(resource: str) -> Effect:
             return permission.strictest(
                 permission.decide(
                     rules, approvals, action=action, resources=(resource,), names=self.names
                 )
-                for rules in sets
+                for rules in concerned
             ).effect
 
-        narrow = self._narrow_restrictions(sets)
+        narrow = self._narrow_restrictions(
+            [each for rules in concerned for each in permission.rulesets(rules)]
+        )
         if narrow is None:
             return decide
         # A search decides on hundreds of thousands of files, most of which no such rule names.
@@ -136,7 +134,7 @@ class LocationRules:
     """`rules` and `users` give the rules of an agent by name."""
 
     def __init__(
-        self, rules: AgentRules, *, users: AgentRules = no_rules, directory: str | None = None
+        self, rules: AgentRules, *, users: UsersRules = no_rules, directory: str | None = None
     ) -> None:
         self._rules = rules
         self._users = users
@@ -147,7 +145,7 @@ class LocationRules:
         """The rules for calls of `agent`, which the agents `above` called."""
         own = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
         return Judge(
-            rules=tuple(map(self._with_links, own)),
+            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in own),
             users=tuple(self._with_links(self._users(name)) for name in (agent, *above)),
             names=self.names,
         )
@@ -178,3 +176,12 @@ class LocationRules:
         if self._directory is None:
             return rules
         return file_names.restrict_real_paths(rules, self._directory, os.path.realpath)
+
+
+def _concerning(rules: Rules, action: str) -> Rules:
+    """The rules that can say something about an action."""
+
+    def select(each: Ruleset) -> Ruleset:
+        return tuple(rule for rule in each if wildcard.matches(rule.action, action))
+
+    return permission.map_rulesets(rules, select)

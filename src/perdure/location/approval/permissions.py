@@ -2,8 +2,7 @@
 
 location.approval.location_rules decides by the rules. An action that they leave open becomes a
 pending request, published as a live event and answered by `reply`. Pending requests are kept in
-memory, with the tool call that waits, and in a PendingStore; an "always" reply is saved to
-SavedRules.
+memory, with the tool call that waits, and in a PendingStore; an "always" reply is saved.
 
 A request of a tool call outlives the process: when that ends, the request is left in the store, and
 the process that goes on with the call adopts it.
@@ -13,17 +12,17 @@ a cancelled waiter settles its request. A request is judged by the rules of when
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import assert_never
 
 from msgspec import UNSET, field
 
 from perdure.core import limits
-from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Decision
 from perdure.location.approval import permission_texts
+from perdure.location.approval.approvals import LocationApprovals
 from perdure.location.approval.location_rules import Judge, LocationRules
-from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
+from perdure.location.approval.stores import NoPendingStore, PendingStore
 from perdure.ports import (
     IdSource,
     PermissionAsk,
@@ -39,10 +38,9 @@ from perdure.schema.approval.permission import (
     PermissionDecision,
     PermissionRequest,
     Reply,
-    Ruleset,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
-from perdure.schema.ids import PermissionID, ProjectID, SessionID
+from perdure.schema.ids import PermissionID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import State, Value
@@ -92,8 +90,7 @@ class LocationPermissions:
         self,
         *,
         rules: LocationRules,
-        saved: SavedRules,
-        project: Callable[[], Awaitable[ProjectID]],
+        approvals: LocationApprovals,
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
@@ -101,8 +98,7 @@ class LocationPermissions:
         shared: PendingPermissions | None = None,
     ) -> None:
         self._rules = rules
-        self._saved = saved
-        self._project = project
+        self._approvals = approvals
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
@@ -114,8 +110,7 @@ class LocationPermissions:
         """A gate with other rules and the same pending requests."""
         return LocationPermissions(
             rules=rules,
-            saved=self._saved,
-            project=self._project,
+            approvals=self._approvals,
             ids=self._ids,
             publish=self._publish,
             headless=self._headless,
@@ -164,7 +159,8 @@ class LocationPermissions:
         """ports.PermissionGate: what rules and saved rules say, for many resources."""
         judge = self._judge(ask)
         is_open = judge.is_open(ask.action)
-        return judge.effect(ask.action, await self._approvals() if is_open else ())
+        approvals = await self._approvals.list_applying(ask) if is_open else ()
+        return judge.effect(ask.action, approvals)
 
     def reading(self, agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
         """What rules alone say to showing canonical paths to the agent of a turn."""
@@ -180,11 +176,8 @@ class LocationPermissions:
         pending = self._pending.get(request_id)
         return pending is not None and pending.request.session_id == session_id
 
-    async def reply(
-        self, request_id: PermissionID, reply: Reply, *, message: str | None = None
-    ) -> None:
+    async def reply(self, request_id: PermissionID, word: PermissionWord) -> None:
         """Settle a request, and the other requests that the same reply settles."""
-        word = PermissionWord(reply=reply, message=message or UNSET)
         await self._answer(self._find(request_id), word)
         await self._remove_settled()
 
@@ -230,13 +223,9 @@ class LocationPermissions:
             return decision
         while True:
             saves = self._shared.saves
-            approvals = await self._approvals()
+            approvals = await self._approvals.list_applying(ask)
             if saves == self._shared.saves:
                 return judge.decide(ask, approvals)
-
-    async def _approvals(self) -> Ruleset:
-        saved = await self._saved.list(await self._project())
-        return permission.approvals((rule.action, rule.resource) for rule in saved)
 
     async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
         judge = self._judge(ask)
@@ -294,7 +283,7 @@ class LocationPermissions:
             case "once":
                 self._settle(pending, "once", Allowed())
             case "always":
-                await self._approve(pending)
+                await self._approve(pending, word)
             case "reject":
                 said = word.message or None
                 self._settle(pending, "reject", Corrected(said) if said else Declined())
@@ -332,20 +321,16 @@ class LocationPermissions:
         if not pending.outcome.done():
             pending.outcome.set_result(outcome)
 
-    async def _approve(self, pending: _Pending) -> None:
-        save = pending.ask.save
-        if not save:
-            self._settle(pending, "always", Allowed())
-            return
-        project = await self._project()
-        await self._saved.add(project, action=pending.ask.action, resources=save)
-        self._shared.saves += 1
-        approvals = await self._approvals()
+    async def _approve(self, pending: _Pending, word: PermissionWord) -> None:
+        saved = await self._approvals.save(pending.ask, word)
+        self._shared.saves += saved
         # The request may have been settled, or its waiter cancelled, while the rule was saved.
         if pending.request.id in self._pending:
             self._settle(pending, "always", Allowed())
-        for other in tuple(self._pending.values()):
-            if other.judge.decide(other.ask, approvals).effect == "allow":
+        for other in tuple(self._pending.values()) if saved else ():
+            approvals = await self._approvals.list_applying(other.ask)
+            is_pending = other.request.id in self._pending
+            if is_pending and other.judge.decide(other.ask, approvals).effect == "allow":
                 self._settle(other, "always", Allowed())
 
     def _decline(self, session_id: SessionID | None) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from perdure.schema.approval.pending import PendingRequest, PendingWord, StoredRequest
-from perdure.schema.approval.permission import SavedRule
-from perdure.schema.ids import ProjectID
+from perdure.schema.approval.permission import ApprovalScope, SavedPlace, SavedRule
+from perdure.schema.ids import ProjectID, SessionID
 
 
 class PendingStore(Protocol):
@@ -59,11 +59,20 @@ class NoPendingStore:
 
 
 class SavedRules(Protocol):
-    """Stores saved permission rules, unique by project, action and resource."""
+    """Stores saved approvals, unique by place, scope, action and resource."""
 
-    async def list(self, project_id: ProjectID) -> tuple[SavedRule, ...]: ...
+    async def list(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
+        """All approvals of a project, for display."""
+        ...
+
+    async def list_applying(
+        self, place: str, *, session_id: SessionID, agent: str, now: int
+    ) -> tuple[SavedRule, ...]:
+        """The approvals that count for an agent of a Session at a place."""
+        ...
+
     async def add(
-        self, project_id: ProjectID, *, action: str, resources: tuple[str, ...]
+        self, place: SavedPlace, scope: ApprovalScope, *, action: str, resources: tuple[str, ...]
     ) -> None: ...
     async def remove(self, rule_id: str) -> None:
         """Remove a rule; an unknown id is not an error."""

@@ -2,9 +2,10 @@
 
 In rising precedence: plugins; the user's config directory; each directory from the project's root
 to the Location; the `.opencode` directory of each, in the same order; the file that
-`OPENCODE_CONFIG` names; the text of `OPENCODE_CONFIG_CONTENT`. In a directory `opencode.jsonc`
-overrides `opencode.json`, and the agent files of a config directory override both. A relative path
-in `OPENCODE_CONFIG` is relative to the Location and trusted no more than other files there.
+`OPENCODE_CONFIG` names; the text of `OPENCODE_CONFIG_CONTENT`; the managed directory of the
+machine. In a directory `opencode.jsonc` overrides `opencode.json`, and the agent files of a config
+directory override both. A relative path in `OPENCODE_CONFIG` is relative to the Location and
+trusted no more than other files there.
 
 core.settings.settings defines what a project's documents may do. Nothing is ever written.
 """
@@ -14,6 +15,8 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from perdure.core import limits
 from perdure.core.config_file.problem import Problem
 from perdure.core.settings import settings
@@ -22,16 +25,19 @@ from perdure.core.settings.settings import Settings
 from perdure.core.settings.trust import TrustRequest
 from perdure.host.environment import Environment
 from perdure.host.files import cached_files
+from perdure.location.config import trust
 from perdure.location.config.agent_files import AgentFiles
 from perdure.location.config.files import DIRECTORY_NAME, DocumentFiles
 from perdure.location.config.plugin_documents import PluginDocuments
 from perdure.location.config.trust import Trust
 from perdure.location.project import parent_directories
+from perdure.schema.approval.permission import Rule, Ruleset
 from perdure.schema.value import Value
 
 logger = logging.getLogger(__name__)
 
 _FILE_NAMES: Final = ("opencode.json", "opencode.jsonc")
+_ASK_ALL: Final[Ruleset] = (Rule("*", "*", "ask"),)
 _INLINE: Final = "OPENCODE_CONFIG_CONTENT"
 _EXTRA: Final = "OPENCODE_CONFIG"
 
@@ -44,9 +50,12 @@ class Configuration:
         self._plugins = plugins or PluginDocuments()
         self._users = DocumentFiles(environment, "user")
         self._projects = DocumentFiles(environment, "project")
+        self._managed = DocumentFiles(environment, "user", managed=True)
         self._users_agents = AgentFiles("user")
         self._projects_agents = AgentFiles("project")
-        self.trust: Final = Trust(environment.data_dir)
+        self.trust: Final = Trust(
+            environment.data_dir, ahead=environment.variables.get(trust.VARIABLE, "")
+        )
         self._candidates: dict[tuple[str, str], _ProjectCandidates] = {}
         self._reported: dict[str, frozenset[Problem]] = {}
         """Problems of each Location that were logged: each is logged once."""
@@ -104,6 +113,9 @@ class Configuration:
                 yield from _existing(self._projects, _candidates(config_directory))
                 yield from self._projects_agents.get(config_directory)
         yield from self._named_by_variables(directory)
+        managed = self._environment.managed_dir
+        if _may_exist(managed):
+            yield from map(_asking_if_unusable, _existing(self._managed, _candidates(managed)))
 
     def _named_by_variables(self, directory: str) -> Iterator[Document]:
         variables = self._environment.variables
@@ -129,6 +141,12 @@ class _ProjectCandidates(Value):
 
     files: tuple[str, ...]
     config_directories: tuple[str, ...]
+
+
+def _asking_if_unusable(document: Document) -> Document:
+    """A managed document that cannot be used may deny anything: a person is asked about all."""
+    unusable = bool(document.problems) and not document.written
+    return replace(document, permissions=_ASK_ALL) if unusable else document
 
 
 def _describe_untrusted(wish: TrustRequest) -> str:

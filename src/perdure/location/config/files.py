@@ -39,11 +39,12 @@ _TIMEZONE: Final = ("experimental", "timezone")
 
 
 class DocumentFiles:
-    """The documents of one trust. Getting an unchanged one costs a stat."""
+    """The documents of one owner. Getting an unchanged one costs a stat."""
 
-    def __init__(self, environment: Environment, trust: Trust) -> None:
+    def __init__(self, environment: Environment, trust: Trust, *, managed: bool = False) -> None:
         self._environment = environment
         self._trust: Trust = trust
+        self._is_managed = managed
         self._kept: dict[str, _Kept] = {}
         self._absent: set[str] = set()
         """Paths where no file was at the last look."""
@@ -81,6 +82,8 @@ class DocumentFiles:
             return kept.document
         placeholders = Placeholders(directory, self._trust, self._environment)
         document = read(self._trust, placeholders)
+        if document is not None and self._is_managed:
+            document = structs.replace(document, managed=True)
         if document is not None and placeholders.failed is not None:
             if kept is not None:
                 raise placeholders.failed
@@ -99,6 +102,7 @@ class DocumentFiles:
             return Document(
                 path=key,
                 trust=self._trust,
+                managed=self._is_managed,
                 problems=(problem,),
                 unread=True,
                 never_read=key not in self._absent,

@@ -11,13 +11,13 @@ from typing import Final
 from msgspec import UNSET
 
 from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import Rules
 from perdure.core.context import system_context
 from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
 from perdure.core.text import xml_tags
 from perdure.location.skills.skills import ACTION, Skills
-from perdure.schema.approval.permission import Effect, Ruleset
+from perdure.schema.approval.permission import Effect
 from perdure.schema.codec import Record
-from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.skill import SkillInfo
 
 KEY: Final = "core/skill-guidance"
@@ -58,26 +58,26 @@ SKILLS: ContextSource[SkillSummaries] = ContextSource(
 
 def observe(
     skills: Skills,
-    agent: AgentInfo | None,
+    rules: Rules | None,
     *,
     listed_before: bool = False,
     reading: Callable[[str], Effect] = permission.allow_all,
 ) -> Observation:
-    """Observe the skills of one agent; empty when it may not use any.
+    """Observe the skills of the agent with these rules; empty when it may not use any.
 
     `listed_before`: the model has a list already, which stays while a source cannot be read.
     `reading`: what rules say to reading a canonical path; the description is from the file.
     """
-    if agent is None:
+    if rules is None:
         return ()
     usable = [
         found
-        for found in skills.permitted(agent.permissions)
+        for found in skills.permitted(rules)
         if reading(os.path.realpath(found.location)) == "allow"
     ]
     if listed_before and not skills.is_known:
         return (system_context.make(SKILLS, UNAVAILABLE),)
-    if not usable and permission.evaluate(agent.permissions, ACTION, "*") == "deny":
+    if not usable and permission.evaluate(rules, ACTION, "*") == "deny":
         return ()
     return (system_context.make(SKILLS, tuple(_summaries(usable))),)
 
@@ -85,7 +85,7 @@ def observe(
 class AgentSkills:
     """Implements the skill tool's SkillLookup."""
 
-    def __init__(self, skills: Skills, rules: Callable[[str], Ruleset]) -> None:
+    def __init__(self, skills: Skills, rules: Callable[[str], Rules]) -> None:
         self._skills = skills
         self._rules = rules
 

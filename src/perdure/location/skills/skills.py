@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import Rules
 from perdure.core.settings.settings import Settings, SkillEntry
 from perdure.core.skills.index import SkillIndexError
 from perdure.host.environment import Environment
@@ -23,7 +24,6 @@ from perdure.location.skills.built_in import BuiltInSkills
 from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.skills.files import SkillFiles
 from perdure.ports import Clock
-from perdure.schema.approval.permission import Ruleset
 from perdure.schema.settings.skill import SkillInfo
 from perdure.schema.value import Value
 
@@ -52,7 +52,7 @@ class Skills:
         self._listings: tuple[tuple[SkillInfo, ...], ...] = ()
         self._by_name: dict[str, SkillInfo] = {}
         self._all: tuple[SkillInfo, ...] = ()
-        self._permitted: dict[Ruleset, tuple[SkillInfo, ...]] = {}
+        self._permitted: dict[Rules, tuple[SkillInfo, ...]] = {}
 
     @property
     def is_known(self) -> bool:
@@ -69,7 +69,7 @@ class Skills:
             self._permitted.clear()
         return self._all
 
-    def permitted(self, rules: Ruleset) -> tuple[SkillInfo, ...]:
+    def permitted(self, rules: Rules) -> tuple[SkillInfo, ...]:
         """The current skills that the rules do not deny."""
         found = self.list()
         kept = self._permitted.get(rules)

@@ -1,10 +1,12 @@
 """Permission operations: pending requests, replies, and saved approvals.
 
 Requests belong to a Session and are answered there. A Location lists those of all its Sessions.
-Saved approvals belong to a project.
+Saved approvals belong to a Session, an agent, a project, or to everything.
 """
 
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.approval.permission import (
@@ -13,6 +15,7 @@ from perdure.schema.approval.permission import (
     PermissionSource,
     Reply,
     SavedRule,
+    Scope,
 )
 from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import (
@@ -23,6 +26,8 @@ from perdure.schema.errors import (
     SessionNotFoundError,
 )
 from perdure.schema.ids import ProjectID, SuppliedPermissionID
+
+APPROVAL_SECONDS_MAX: Final = 10 * 365 * 24 * 3600
 
 
 class CreatePermission(Payload, frozen=True):
@@ -38,10 +43,15 @@ class CreatePermission(Payload, frozen=True):
 
 
 class ReplyPermission(Payload, frozen=True):
-    """`message` tells the model what to do instead; it is used only with `reject`."""
+    """`message` tells the model what to do instead; it is used only with `reject`.
+
+    `scope` says how far an `always` reaches (the project, unless given), `seconds` how long.
+    """
 
     reply: Reply
     message: str | None = None
+    scope: Scope | None = None
+    seconds: Annotated[int, Meta(gt=0, le=APPROVAL_SECONDS_MAX)] | None = None
 
 
 class PermissionParams(Payload, frozen=True):

@@ -56,7 +56,7 @@ from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
-from perdure.store.tables.permission_table import SavedPermissions
+from perdure.store.tables.approval_table import SavedApprovals
 from perdure.tools.api.output_store import ToolOutputStore
 
 
@@ -84,7 +84,7 @@ class Engine:
 
         # Locations, and what clients do with them.
         credentials = _build_credentials(deps, self._transport, self._background)
-        saved_rules = SavedPermissions(platform.database, platform.ids)
+        saved_rules = SavedApprovals(platform.database, platform.ids)
         location_deps = LocationDeps(
             transport=self._transport,
             saved_rules=saved_rules,

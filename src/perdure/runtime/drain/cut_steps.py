@@ -202,7 +202,7 @@ def _offered(cut: _Cut, location: Location) -> TurnTools:
     if agent is None:
         return TurnTools(registry, {})
     bounds = subagent.inherited_rules(cut.callers, location.agents.rules)
-    return registry.materialize(agent.permissions, *bounds)
+    return registry.materialize(location.agents.rules(agent.id), *bounds)
 
 
 def _open_calls(cut: _Cut) -> list[tuple[ToolCalled, bool]]:

@@ -93,9 +93,8 @@ async def _answer(location: "Location", row: PendingRow) -> None:
     match word:
         case None:
             return
-        case PermissionWord(reply=reply, message=message):
-            said = message or None
-            await location.permissions.reply(PermissionID(request_id), reply, message=said)
+        case PermissionWord():
+            await location.permissions.reply(PermissionID(request_id), word)
         case AnswersGiven(answers=answers):
             location.questions.reply(QuestionID(request_id), answers)
         case AnswersRefused():

@@ -25,7 +25,6 @@ from perdure.schema.approval.permission import (
     PermissionDecision,
     PermissionInput,
     PermissionRequest,
-    Reply,
     SavedRule,
 )
 from perdure.schema.errors import (
@@ -100,15 +99,12 @@ class Permissions:
         self,
         session_id: SessionID,
         request_id: PermissionID,
-        reply: Reply,
-        *,
-        message: str | None = None,
+        word: PermissionWord,
     ) -> None:
         """Settle a request, and others that the same reply settles."""
-        if len((message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
+        if len((word.message or "").encode()) > limits.PERMISSION_FEEDBACK_BYTES_MAX:
             raise _too_large("message", limits.PERMISSION_FEEDBACK_BYTES_MAX)
         owner = (await self.get(session_id, request_id)).session_id
-        word = PermissionWord(reply=reply, message=message or UNSET)
         # A client that disconnects must not leave a rule saved and the request unanswered.
         await shielded(self._settle(owner, request_id, word))
 
@@ -119,17 +115,16 @@ class Permissions:
         # Durable first: the process may die before the call that waits goes on.
         if not await self._requests.answer(request_id, owner, word):
             raise PermissionNotFoundError(request_id)
-        said = word.message or None
         waiting = self._find_open(session.location)
         if waiting is not None and waiting.has(request_id, owner):
-            await waiting.reply(request_id, word.reply, message=said)
+            await waiting.reply(request_id, word)
             return
         orphan = await self._requests.take_orphan(request_id)
         if orphan is None or not isinstance(orphan.request, PermissionRequest):
             return
         async with self._locations.hold(session.location) as location:
             await location.permissions.restore(orphan.request)
-            await location.permissions.reply(request_id, word.reply, message=said)
+            await location.permissions.reply(request_id, word)
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
         """Return the pending requests of all Sessions of a Location."""

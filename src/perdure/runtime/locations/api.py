@@ -2,7 +2,7 @@
 
 import asyncio
 
-from perdure.core.settings.trust import ProgramRequest
+from perdure.core.settings import trust
 from perdure.location.registry import LocationRegistry
 from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
 from perdure.schema.location import LocationInfo, LocationRef
@@ -45,10 +45,12 @@ class Locations:
         return (await self._locations.get(ref)).references.list()
 
     async def trust(self, ref: LocationRef) -> TrustInfo:
-        wishes = (await self._locations.get(ref)).settings.ungranted
+        location = await self._locations.get(ref)
+        untrusted = await asyncio.to_thread(location.commands.untrusted)
+        wishes = (*location.settings.ungranted, *trust.list_ungranted(untrusted))
         off = tuple(
             TrustWish(
-                kind="program" if isinstance(wish, ProgramRequest) else "key",
+                kind=wish.kind,
                 path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
                 message=wish.description,
             )

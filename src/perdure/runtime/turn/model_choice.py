@@ -5,6 +5,8 @@ permissions than were asked for, another model at another price. The exception i
 that the agent names itself (runtime.turn.model_chain).
 """
 
+import shlex
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -48,12 +50,12 @@ def choose(session: SessionInfo, location: Location) -> ChosenModel | NoModelCho
     wanted = None if session.agent is UNSET else session.agent
     agent = location.agents.select(wanted)
     if agent is None:
-        return NoModelChosen(agent_id=wanted or "", reason=_no_agent(wanted))
+        return NoModelChosen(agent_id=wanted or "", reason=_no_agent(wanted) + _untrusted(location))
     options = location.agents.options(agent.id)
     wanted_model = _model_of(session, agent) or _default(location.catalog, options.variant)
     model = location.catalog.resolve(wanted_model, options.request)
     if not isinstance(model, ResolvedModel):
-        return NoModelChosen(agent_id=agent.id, reason=model.message)
+        return NoModelChosen(agent_id=agent.id, reason=model.message + _untrusted(location))
     chain = model_chain.chain_of(model.ref, options.models)
     if session.substitute and any(map(session.substitute.model.same_selection, chain)):
         substitute = location.catalog.resolve(session.substitute.model, options.request)
@@ -68,6 +70,16 @@ def correlation(session_id: SessionID) -> dict[str, str]:
 
 def _no_agent(wanted: str | None) -> str:
     return "No agent can be selected here." if wanted is None else f"Agent not found: {wanted}"
+
+
+def _untrusted(location: Location) -> str:
+    """A hint for a person whose project names an agent or a model that does not count yet."""
+    if location.settings.is_trusted:
+        return ""
+    return (
+        " Settings of this project are off until you trust it:"
+        f" perdure trust {shlex.quote(location.ref.directory)}"
+    )
 
 
 def _model_of(session: SessionInfo, agent: AgentInfo) -> ModelRef | None:

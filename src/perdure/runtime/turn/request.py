@@ -48,7 +48,7 @@ def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnToo
     if drain.is_last(boundary.step, None if agent.steps is UNSET else agent.steps):
         return None
     bounds = subagent.inherited_rules(boundary.callers, location.agents.rules)
-    return location.tools.registry().materialize(agent.permissions, *bounds)
+    return location.tools.registry().materialize(location.agents.rules(agent.id), *bounds)
 
 
 def build(

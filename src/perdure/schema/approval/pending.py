@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from perdure.schema.approval.permission import PermissionRequest, Reply
+from perdure.schema.approval.permission import PermissionRequest, Reply, Scope
 from perdure.schema.approval.question import Answers, QuestionRequest
 from perdure.schema.codec import Record
 from perdure.schema.value import Value
@@ -19,6 +19,10 @@ PendingRequest = PermissionRequest | QuestionRequest
 class PermissionWord(Record, tag_field="type", tag="permission"):
     reply: Reply
     message: str | UnsetType = UNSET
+    scope: Scope | UnsetType = UNSET
+    """How far an `always` reaches; without it, the project."""
+    seconds: int | UnsetType = UNSET
+    """How long an `always` counts; without it, for ever."""
 
 
 class AnswersGiven(Record, tag_field="type", tag="answers"):

@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, PermissionID, ProjectID, SessionID, ToolCallID
+from perdure.schema.value import Value
 
 Effect = Literal["allow", "deny", "ask"]
 Reply = Literal["once", "always", "reject"]
@@ -59,10 +60,42 @@ class PermissionRequest(Record):
     source: PermissionSource | UnsetType = UNSET
 
 
+Scope = Literal["session", "agent", "project", "global"]
+"""How far a saved approval reaches: one Session, one agent of a project, a project, everything."""
+
+
+class SavedPlace(Value):
+    """Where approvals are given and count; see location.project.place."""
+
+    project_id: ProjectID
+    key: str
+    directory: str
+
+
+class ApprovalScope(Value, kw_only=True):
+    """How far an approval of one agent's request reaches, and until when."""
+
+    session_id: SessionID
+    agent: str
+    reach: Scope = "project"
+    expires: int | None = None
+    """Time in milliseconds."""
+
+
 class SavedRule(Record):
-    """An approval that a person saved for one project."""
+    """An approval that a person saved.
+
+    It counts at one place on this machine, whose directory was `directory` when it was given. One
+    with neither `directory` nor the scope `global` is of an older version and counts nowhere.
+    """
 
     id: str
     project_id: ProjectID
     action: str
     resource: str
+    scope: Scope | UnsetType = UNSET
+    directory: str | UnsetType = UNSET
+    session_id: SessionID | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    expires: int | UnsetType = UNSET
+    """Time in milliseconds after which it no longer counts."""

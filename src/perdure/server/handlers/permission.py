@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from perdure.protocol.approval import permission
 from perdure.protocol.approval.permission import CreatePermission, ListSaved, ReplyPermission
+from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.approval.permission import (
     PermissionDecision,
     PermissionInput,
@@ -41,9 +42,13 @@ async def get(call: Call[None, None]) -> PermissionRequest:
 
 async def reply(call: Call[None, ReplyPermission]) -> None:
     body = call.body
-    await call.runtime.permissions.reply(
-        call.session_id, _request_id(call.params), body.reply, message=body.message
+    word = PermissionWord(
+        reply=body.reply,
+        message=body.message or UNSET,
+        scope=body.scope or UNSET,
+        seconds=body.seconds or UNSET,
     )
+    await call.runtime.permissions.reply(call.session_id, _request_id(call.params), word)
 
 
 async def list_requests(call: Call[None, None]) -> tuple[PermissionRequest, ...]:

@@ -41,6 +41,7 @@ _FEW: Final = (
     "session_notice",
     "job",
     "pending_request",
+    "approval",
     "child_task",
 )
 """Tables that hold few rows of a Session, or whose rows must disappear when it is deleted."""

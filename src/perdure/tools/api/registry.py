@@ -16,6 +16,8 @@ from typing import Final
 import msgspec
 
 from perdure.core import limits
+from perdure.core.approval import rules as permission
+from perdure.core.approval.rules import Rules
 from perdure.core.request import token_budget
 from perdure.core.text import wildcard
 from perdure.llm.request import ToolDefinition
@@ -96,7 +98,7 @@ class ToolRegistry:
         below = 0 if self._application is None else self._application.version
         return self._changes + below
 
-    def materialize(self, *rules: Ruleset) -> "TurnTools":
+    def materialize(self, *rules: Rules) -> "TurnTools":
         """The tools of one turn: all but those that one of the rulesets denies for everything.
 
         The same rulesets give the same object until a registration changes.
@@ -112,13 +114,14 @@ class ToolRegistry:
         self._turn_tools[key] = _Materialized(rules, version, tools)
         return tools
 
-    def _materialize(self, rules: tuple[Ruleset, ...]) -> "TurnTools":
+    def _materialize(self, rules: tuple[Rules, ...]) -> "TurnTools":
         held = {name: self.holder(name) for name in sorted(self.names())}
+        bounds = [each for given in rules for each in permission.rulesets(given)]
         offered = {
             name: registration
             for name, registration in held.items()
             if registration is not None
-            and not any(_denied_everywhere(each, registration.permission_action) for each in rules)
+            and not any(_denied_everywhere(each, registration.permission_action) for each in bounds)
         }
         return TurnTools(self, offered)
 
@@ -170,7 +173,7 @@ class TurnTools:
 
 
 class _Materialized(Value):
-    rules: tuple[Ruleset, ...]
+    rules: tuple[Rules, ...]
     """Kept alive, so that their identities stay theirs."""
     version: int
     tools: TurnTools

@@ -34,12 +34,18 @@ def test_every_key_is_shown_with_the_line_it_comes_from(installation: Installati
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.splitlines() == [
         'agents.a.system = "Hi"',
-        f"    {path}:3",
+        f"    {path}:3 (project)",
         'model = "demo/demo"',
-        f"    {path}:2",
+        f"    {path}:2 (project)",
     ]
     [_, model] = shown(installation)["settings"]
-    assert model == {"key": "model", "value": "demo/demo", "path": str(path), "line": 2}
+    assert model == {
+        "key": "model",
+        "value": "demo/demo",
+        "layer": "project",
+        "path": str(path),
+        "line": 2,
+    }
 
 
 def test_secrets_are_shown_by_where_they_come_from_only(installation: Installation) -> None:

@@ -7,6 +7,8 @@ import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.contract.cli.command import (
     MODEL,
     PATIENCE_SECONDS,
@@ -17,6 +19,11 @@ from tests.contract.cli.command import (
 from tests.support.fork_server import Child, shared
 
 FORMATTER = {"formatter": {"tidy": {"command": ["tidy", "\u001b[2J"], "extensions": [".html"]}}}
+
+
+@pytest.fixture(autouse=True)
+def no_trust_ahead(installation: Installation) -> None:
+    del installation.variables["PERDURE_TRUSTED"]
 
 
 def configure(installation: Installation, value: object = FORMATTER) -> None:
@@ -97,7 +104,7 @@ def test_a_person_is_asked_once_and_again_after_a_change(installation: Installat
         process.signal(signal.SIGTERM)
     with at_a_terminal(installation, "run", *MODEL, "say hello") as (_, screen):
         assert "trust it?" not in shown_until(screen, "session ")
-    configure(installation, {**FORMATTER, "username": "x"})
+    configure(installation, {**FORMATTER, "share": "auto"})
     with at_a_terminal(installation, "run", *MODEL, "say hello") as (_, screen):
         shown_until(screen, "[N]o: ")
         os.write(screen, b"y\n")

@@ -74,8 +74,7 @@ def test_built_in_rules(
 def test_global_rules_reach_every_agent_and_an_agents_own_come_last(
     folders: LocationFolders,
 ) -> None:
-    found = load(
-        folders,
+    folders.configure_user(
         {
             "permissions": [{"action": "bash", "resource": "*", "effect": "ask"}],
             "agents": {
@@ -88,12 +87,15 @@ def test_global_rules_reach_every_agent_and_an_agents_own_come_last(
             },
         },
     )
+    found = load(folders)
     assert permission.evaluate(found.rules("build"), "bash", "ls -l") == "allow"
     assert permission.evaluate(found.rules("build"), "bash", "rm x") == "ask"
     assert permission.evaluate(found.rules("plan"), "bash", "ls -l") == "ask"
-    assert found.rules("reviewer") == (
-        Rule("bash", "*", "ask"),
-        Rule("read", f"{folders.home}/x", "allow"),
+    assert permission.rulesets(found.rules("reviewer")) == (
+        (
+            Rule("bash", "*", "ask"),
+            Rule("read", f"{folders.home}/x", "allow"),
+        ),
     )
 
 
@@ -114,9 +116,12 @@ def test_an_agent_takes_only_the_fields_that_the_configuration_names(
 
 def test_a_disabled_agent_is_gone_and_can_be_made_anew(folders: LocationFolders) -> None:
     folders.configure_user({"agents": {"plan": {"disabled": True}, "general": {"disabled": True}}})
-    found = load(folders, {"agents": {"plan": {"description": "again"}}})
+    anew: JsonObject = {"agents": {"plan": {"description": "again"}}}
+    found = load(folders, anew)
     assert found.get("general") is None
-    plan = found.get("plan")
+    assert found.get("plan") is None
+    folders.variables["OPENCODE_CONFIG_CONTENT"] = codec.encode(anew).decode()
+    plan = load(folders).get("plan")
     assert plan is not None
     assert (plan.mode, plan.permissions) == ("all", ())
 
@@ -160,3 +165,55 @@ def test_when_every_agent_is_disabled_there_is_none(folders: LocationFolders) ->
 def test_what_an_agent_adds_to_requests_is_not_public(folders: LocationFolders) -> None:
     found = load(folders, {"agents": {"build": {"request": {"headers": {"x": "canary"}}}}})
     assert b"canary" not in codec.encode(found.list())
+
+
+ANYTHING: JsonObject = {"action": "*", "resource": "*", "effect": "allow"}
+
+
+def test_a_project_narrows_the_users_agents_and_never_widens_them(folders: LocationFolders) -> None:
+    folders.configure_user(
+        {
+            "permission": {"bash": {"*": "ask", "rm *": "deny"}},
+            "agent": {"careful": {"permission": {"edit": "deny"}}},
+        }
+    )
+    found = load(
+        folders,
+        {
+            "permissions": [ANYTHING, {"action": "read", "resource": "*.pem", "effect": "deny"}],
+            "agents": {name: {"permissions": [ANYTHING]} for name in ("build", "careful", "own")},
+        },
+    )
+    for agent in ("build", "plan", "careful", "own"):
+        rules = found.rules(agent)
+        assert permission.evaluate(rules, "bash", "rm x") == "deny", agent
+        assert permission.evaluate(rules, "bash", "ls") == "ask", agent
+    assert permission.evaluate(found.rules("plan"), "read", "a.pem") == "deny"
+    assert permission.evaluate(found.rules("build"), "external_directory", "/etc/*") == "ask"
+    assert permission.evaluate(found.rules("plan"), "edit", "a.py") == "deny"
+    assert permission.evaluate(found.rules("careful"), "edit", "a.py") == "deny"
+
+
+def test_an_agent_of_a_project_asks_for_what_it_does_not_mention(folders: LocationFolders) -> None:
+    found = load(
+        folders,
+        {
+            "agents": {
+                "free": {"permissions": [ANYTHING]},
+                "quiet": {"permissions": [{"action": "read", "resource": "*", "effect": "allow"}]},
+            }
+        },
+    )
+    assert permission.evaluate(found.rules("free"), "bash", "ls") == "allow"
+    assert permission.evaluate(found.rules("free"), "read", ".env") == "ask"
+    assert permission.evaluate(found.rules("quiet"), "read", "a.py") == "allow"
+    assert permission.evaluate(found.rules("quiet"), "bash", "ls") == "ask"
+
+
+def test_an_agent_that_a_project_removes_and_returns_keeps_its_bounds(
+    folders: LocationFolders,
+) -> None:
+    folders.configure({"agents": {"plan": {"disabled": True}}})
+    folders.configure({"agents": {"plan": {"permissions": [ANYTHING]}}}, name="opencode.jsonc")
+    rules = agents.load(folders.settings(), folders.environment).rules("plan")
+    assert permission.evaluate(rules, "edit", "a.py") == "deny"

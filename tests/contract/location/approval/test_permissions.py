@@ -1,12 +1,13 @@
 """The PermissionGate: who waits, who is let through, and what a reply settles besides."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from perdure.core import limits
+from perdure.location.approval.approvals import LocationApprovals
 from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import Headless, LocationPermissions
 from perdure.location.approval.permissions import PendingPermissions as State
@@ -19,24 +20,42 @@ from perdure.ports import (
     PermissionDeclinedError,
     UniqueViolationError,
 )
-from perdure.schema.approval.pending import PendingRequest, PendingWord, StoredRequest
-from perdure.schema.approval.permission import Reply, Rule, Ruleset, SavedRule
+from perdure.schema.approval.pending import (
+    PendingRequest,
+    PendingWord,
+    PermissionWord,
+    StoredRequest,
+)
+from perdure.schema.approval.permission import (
+    ApprovalScope,
+    Reply,
+    Rule,
+    Ruleset,
+    SavedPlace,
+    SavedRule,
+)
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, ProjectID, SessionID
 from perdure.schema.live_event import LiveEvent, PermissionReplied
-from perdure.testing import SeededIds
+from perdure.testing import ManualClock, SeededIds
 from tests.support.memory_saved_rules import MemorySavedRules
 
 ONE, TWO = SessionID("ses_one"), SessionID("ses_two")
+SCOPE = ApprovalScope(session_id=ONE, agent="build")
 PROJECT = ProjectID("project")
+HERE = SavedPlace(PROJECT, "here", "/here")
 RULES: dict[str, Ruleset] = {
     "build": (Rule("*", "*", "ask"), Rule("read", "*", "allow"), Rule("edit", "*", "deny")),
     "loose": (Rule("*", "*", "allow"),),
 }
 
 
-async def project_id() -> ProjectID:
-    return PROJECT
+async def find_place() -> SavedPlace:
+    return HERE
+
+
+async def no_place() -> None:
+    return None
 
 
 def bash(command: str, *, session: SessionID = ONE, agent: str = "build") -> PermissionAsk:
@@ -61,14 +80,15 @@ class Desk:
         saved: MemorySavedRules | None = None,
         reply_timeout_seconds: float | None = None,
         book: PendingStore | None = None,
+        place: Callable[[], Awaitable[SavedPlace | None]] = find_place,
     ) -> None:
         self.events: list[LiveEvent] = []
+        self.clock = ManualClock()
         self.announced = asyncio.Event()
         self.saved = saved or MemorySavedRules(SeededIds())
         self.permissions = LocationPermissions(
             rules=LocationRules(lambda agent: RULES[agent]),
-            saved=self.saved,
-            project=project_id,
+            approvals=LocationApprovals(self.saved, place=place, clock=self.clock),
             ids=SeededIds(),
             publish=self._publish,
             headless=headless,
@@ -139,12 +159,12 @@ async def test_a_request_is_announced_listed_and_answered_once(
     assert desk.events == [request]
     assert (request.action, request.resources, request.save) == ("bash", ("ls",), ("ls",))
     assert desk.permissions.list(TWO) == ()
-    await desk.permissions.reply(call.id, "once")
+    await desk.permissions.reply(call.id, PermissionWord(reply="once"))
     assert await call.task == "allowed"
     assert desk.replies() == ["once"]
     for settled in (call.id, PermissionID("per_never")):
         with pytest.raises(PermissionNotFoundError) as caught:
-            await desk.permissions.reply(settled, "once")
+            await desk.permissions.reply(settled, PermissionWord(reply="once"))
         assert caught.value.wire()["requestID"] == settled
     assert await desk.saved.list(PROJECT) == ()
 
@@ -153,7 +173,7 @@ async def test_the_reply_is_announced_before_the_waiter_goes_on(
     desk: Desk, group: asyncio.TaskGroup
 ) -> None:
     call = await desk.pending(group, bash("ls"))
-    await desk.permissions.reply(call.id, "once")
+    await desk.permissions.reply(call.id, PermissionWord(reply="once"))
     assert desk.replies() == ["once"]
     assert not call.task.done()
 
@@ -164,14 +184,14 @@ async def test_always_is_remembered_and_lets_others_through_that_it_covers(
     first = await desk.pending(group, bash("git status"))
     same_elsewhere = await desk.pending(group, bash("git status", session=TWO))
     other = await desk.pending(group, bash("git push"))
-    await desk.permissions.reply(first.id, "always")
+    await desk.permissions.reply(first.id, PermissionWord(reply="always"))
     assert [await first.task, await same_elsewhere.task] == ["allowed", "allowed"]
     assert desk.replies() == ["always", "always"]
     assert [request.id for request in desk.permissions.list()] == [other.id]
     assert await desk.outcome(bash("git status")) == "allowed"
     [rule] = await desk.saved.list(PROJECT)
     assert (rule.action, rule.resource) == ("bash", "git status")
-    await desk.permissions.reply(other.id, "once")
+    await desk.permissions.reply(other.id, PermissionWord(reply="once"))
 
 
 async def test_always_without_anything_to_remember_is_once(
@@ -179,13 +199,13 @@ async def test_always_without_anything_to_remember_is_once(
 ) -> None:
     ask = PermissionAsk(session_id=ONE, agent="build", action="question", resources=("*",))
     call = await desk.pending(group, ask)
-    await desk.permissions.reply(call.id, "always")
+    await desk.permissions.reply(call.id, PermissionWord(reply="always"))
     assert await call.task == "allowed"
     assert await desk.saved.list(PROJECT) == ()
 
 
 async def test_what_was_approved_for_good_never_overrides_a_denial(desk: Desk) -> None:
-    await desk.saved.add(PROJECT, action="*", resources=("*",))
+    await desk.saved.add(HERE, SCOPE, action="*", resources=("*",))
     edit = PermissionAsk(session_id=ONE, agent="build", action="edit", resources=("a",))
     assert (await desk.outcome(edit)).startswith("blocked")
     assert await desk.outcome(bash("anything")) == "allowed"
@@ -200,13 +220,13 @@ def protected(agent: str = "loose") -> PermissionAsk:
 async def test_about_what_is_protected_no_rule_and_no_earlier_word_says_yes(
     desk: Desk, group: asyncio.TaskGroup
 ) -> None:
-    await desk.saved.add(PROJECT, action="*", resources=("*",))
+    await desk.saved.add(HERE, SCOPE, action="*", resources=("*",))
     call = await desk.pending(group, protected())
     another = await desk.pending(group, protected())
-    await desk.permissions.reply(call.id, "always")
+    await desk.permissions.reply(call.id, PermissionWord(reply="always"))
     assert await call.task == "allowed"
     assert [request.id for request in desk.permissions.list()] == [another.id]
-    await desk.permissions.reply(another.id, "once")
+    await desk.permissions.reply(another.id, PermissionWord(reply="once"))
     assert await another.task == "allowed"
 
 
@@ -224,11 +244,11 @@ async def test_rejecting_stops_everything_that_waits_in_the_same_session(
     first = await desk.pending(group, bash("one"))
     second = await desk.pending(group, bash("two"))
     elsewhere = await desk.pending(group, bash("three", session=TWO))
-    await desk.permissions.reply(first.id, "reject")
+    await desk.permissions.reply(first.id, PermissionWord(reply="reject"))
     assert [await first.task, await second.task] == ["declined", "declined"]
     assert desk.replies() == ["reject", "reject"]
     assert [request.id for request in desk.permissions.list()] == [elsewhere.id]
-    await desk.permissions.reply(elsewhere.id, "once")
+    await desk.permissions.reply(elsewhere.id, PermissionWord(reply="once"))
 
 
 async def test_rejecting_with_words_gives_them_to_the_model_and_stops_the_others(
@@ -236,7 +256,9 @@ async def test_rejecting_with_words_gives_them_to_the_model_and_stops_the_others
 ) -> None:
     first = await desk.pending(group, bash("one"))
     second = await desk.pending(group, bash("two"))
-    await desk.permissions.reply(first.id, "reject", message="use make instead")
+    await desk.permissions.reply(
+        first.id, PermissionWord(reply="reject", message="use make instead")
+    )
     assert [await first.task, await second.task] == ["corrected: use make instead", "declined"]
 
 
@@ -249,7 +271,7 @@ async def test_a_call_that_is_interrupted_takes_its_request_with_it(
     assert desk.permissions.list() == ()
     assert not desk.permissions.waiting
     with pytest.raises(PermissionNotFoundError):
-        await desk.permissions.reply(call.id, "once")
+        await desk.permissions.reply(call.id, PermissionWord(reply="once"))
 
 
 async def test_closing_the_location_declines_whoever_waits(
@@ -275,7 +297,7 @@ async def test_asking_without_waiting_says_what_would_happen(desk: Desk) -> None
     assert (asked.id, asked.effect) == ("per_mine", "ask")
     with pytest.raises(PermissionConflictError):
         await desk.permissions.ask(bash("ls"), request_id=PermissionID("per_mine"))
-    await desk.permissions.reply(asked.id, "reject")
+    await desk.permissions.reply(asked.id, PermissionWord(reply="reject"))
     assert desk.permissions.list() == ()
 
 
@@ -292,8 +314,9 @@ async def test_a_request_that_cannot_be_announced_is_not_left_behind() -> None:
 
     permissions = LocationPermissions(
         rules=LocationRules(lambda agent: RULES[agent]),
-        saved=MemorySavedRules(SeededIds()),
-        project=project_id,
+        approvals=LocationApprovals(
+            MemorySavedRules(SeededIds()), place=find_place, clock=ManualClock()
+        ),
         ids=SeededIds(),
         publish=broken,
     )
@@ -312,16 +335,20 @@ class GatedSavedRules(MemorySavedRules):
         self.go_on.set()
         self.fails = False
 
-    async def list(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
-        found = await super().list(project_id)
+    async def list_applying(
+        self, place: str, *, session_id: SessionID, agent: str, now: int
+    ) -> tuple[SavedRule, ...]:
+        found = await super().list_applying(place, session_id=session_id, agent=agent, now=now)
         self.reading.set()
         await self.go_on.wait()
         return found
 
-    async def add(self, project_id: ProjectID, *, action: str, resources: tuple[str, ...]) -> None:
+    async def add(
+        self, place: SavedPlace, scope: ApprovalScope, *, action: str, resources: tuple[str, ...]
+    ) -> None:
         if self.fails:
             raise DatabaseError("disk full")
-        await super().add(project_id, action=action, resources=resources)
+        await super().add(place, scope, action=action, resources=resources)
 
 
 async def test_an_approval_given_while_the_rules_are_read_still_counts(
@@ -334,11 +361,8 @@ async def test_an_approval_given_while_the_rules_are_read_still_counts(
     saved.reading.clear()
     late = group.create_task(desk.outcome(bash("make")))
     await saved.reading.wait()
-    approving = group.create_task(desk.permissions.reply(first.id, "always"))
-    saved.reading.clear()
-    await saved.reading.wait()
+    await desk.permissions.reply(first.id, PermissionWord(reply="always"))
     saved.go_on.set()
-    await approving
     assert [await first.task, await late] == ["allowed", "allowed"]
 
 
@@ -350,16 +374,16 @@ async def test_an_approval_that_cannot_be_kept_leaves_the_request_waiting(
     call = await desk.pending(group, bash("make"))
     saved.fails = True
     with pytest.raises(DatabaseError):
-        await desk.permissions.reply(call.id, "always")
+        await desk.permissions.reply(call.id, PermissionWord(reply="always"))
     assert desk.replies() == []
-    await desk.permissions.reply(call.id, "once")
+    await desk.permissions.reply(call.id, PermissionWord(reply="once"))
     assert await call.task == "allowed"
 
 
 async def test_an_approval_is_kept_once_and_can_be_forgotten() -> None:
     saved = MemorySavedRules(SeededIds())
-    await saved.add(PROJECT, action="bash", resources=("a", "a", "b"))
-    await saved.add(PROJECT, action="bash", resources=("a",))
+    await saved.add(HERE, SCOPE, action="bash", resources=("a", "a", "b"))
+    await saved.add(HERE, SCOPE, action="bash", resources=("a",))
     rules = await saved.list(PROJECT)
     assert [rule.resource for rule in rules] == ["a", "b"]
     assert await saved.list(ProjectID("other")) == ()
@@ -420,7 +444,7 @@ async def test_a_request_is_written_down_before_anybody_hears_of_it(
     assert (desk.events, desk.permissions.list()) == ([], ())
     book.gate.set()
     await desk.until(lambda: bool(desk.events))
-    await desk.permissions.reply(PermissionID(book.written[0]), "once")
+    await desk.permissions.reply(PermissionID(book.written[0]), PermissionWord(reply="once"))
     assert (await task, book.written) == ("allowed", [])
 
 
@@ -434,7 +458,7 @@ async def test_whatever_the_word_is_nothing_stays_written_down(
     assert len(book.written) == 4
     for request in desk.permissions.list():
         if desk.permissions.has(request.id, ONE):
-            await desk.permissions.reply(request.id, word)
+            await desk.permissions.reply(request.id, PermissionWord(reply=word))
     assert book.written == []
     assert {await call.task for call in waiting} <= {"allowed", "declined"}
 
@@ -474,5 +498,28 @@ async def test_a_person_is_waited_for_only_so_long(book: Book) -> None:
 async def test_an_answer_in_time_is_an_answer(group: asyncio.TaskGroup) -> None:
     desk = Desk(reply_timeout_seconds=60)
     call = await desk.pending(group, bash("make"))
-    await desk.permissions.reply(call.id, "once")
+    await desk.permissions.reply(call.id, PermissionWord(reply="once"))
     assert await call.task == "allowed"
+
+
+async def test_an_always_reaches_as_far_and_as_long_as_it_says(group: asyncio.TaskGroup) -> None:
+    desk = Desk()
+    call = await desk.pending(group, bash("make"))
+    word = PermissionWord(reply="always", scope="session", seconds=60)
+    await desk.permissions.reply(call.id, word)
+    assert await call.task == "allowed"
+    assert await desk.outcome(bash("make")) == "allowed"
+    assert await desk.permissions.evaluate(bash("make", session=TWO)) == "ask"
+    desk.clock.advance(60)
+    assert await desk.permissions.evaluate(bash("make")) == "ask"
+
+
+async def test_where_the_place_cannot_be_looked_at_nothing_is_remembered(
+    group: asyncio.TaskGroup,
+) -> None:
+    desk = Desk(place=no_place)
+    call = await desk.pending(group, bash("make"))
+    await desk.permissions.reply(call.id, PermissionWord(reply="always"))
+    assert await call.task == "allowed"
+    assert await desk.permissions.evaluate(bash("make")) == "ask"
+    assert await desk.saved.list(PROJECT) == ()

@@ -19,7 +19,7 @@ CANARY = "canary-0e6d"
 
 
 def entries(folders: LocationFolders) -> dict[str, AgentEntry]:
-    return dict(folders.settings().agents)
+    return {change.name: change.entry for change in folders.settings().agents}
 
 
 def load(folders: LocationFolders) -> Agents:
@@ -117,7 +117,7 @@ def test_files_lie_over_the_documents_of_their_directory_and_below_nearer_ones(
     ]
     for path in steps:
         folders.write(path, f"---\ndescription: {path.parent}\n---\n")
-    said = [entry.description for _, entry in folders.settings(inner).agents]
+    said = [change.entry.description for change in folders.settings(inner).agents]
     expected: list[object] = ["user document", str(steps[0].parent), "dot document"]
     assert said == [*expected, str(steps[1].parent), "near document", str(steps[2].parent)]
 
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_agent_is_reported_and_hurts_no_other(
     folders.write(folder / "agents" / "good.md", "Do.")
     (folder / "agents" / "bad.md").write_bytes(content)
     settings = folders.settings()
-    assert dict(settings.agents)["good"].system == "Do."
+    assert {each.name: each.entry for each in settings.agents}["good"].system == "Do."
     [problem] = settings.problems
     assert problem.path == str(folder / "agents" / "bad.md")
     assert reason in problem.message
@@ -218,14 +218,14 @@ def test_changes_are_seen_and_unchanged_files_are_not_read_again(
     folders.write(folder / "agents" / "a.md", "Two, longer.")
     folders.write(folder / "agents" / "b.md", "New.")
     second = configuration.load(root, root=root, before=first)
-    assert {name: entry.system for name, entry in second.agents} == {
+    assert {each.name: each.entry.system for each in second.agents} == {
         "a": "Two, longer.",
         "b": "New.",
     }
     assert second.documents[-1].path.endswith("b.md")
     (folder / "agents" / "a.md").unlink()
     third = configuration.load(root, root=root, before=second)
-    assert [name for name, _ in third.agents] == ["b"]
+    assert [each.name for each in third.agents] == ["b"]
     assert third.documents[-1] is second.documents[-1]
 
 

@@ -70,7 +70,7 @@ def test_outside_a_repository_directories_above_count_until_one_that_anybody_may
 def test_the_config_directory_itself_is_not_also_a_project(folders: LocationFolders) -> None:
     folders.configure_user({"permissions": [{"action": "a", "resource": "*", "effect": "ask"}]})
     settings = folders.settings(folders.home / ".config" / "opencode", root=Path("/"))
-    assert len(settings.permissions) == 1
+    assert len(settings.permissions.user) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def with_key(text: str) -> JsonObject:
 
 
 def system_of(folders: LocationFolders, name: str = "a") -> object:
-    return dict(folders.settings().agents)[name].system
+    return {each.name: each.entry for each in folders.settings().agents}[name].system
 
 
 def with_system(text: str) -> JsonObject:

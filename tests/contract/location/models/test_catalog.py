@@ -226,7 +226,7 @@ async def test_a_key_of_the_environment_reaches_the_address_the_user_gave_it(
 
 
 def test_a_project_cannot_invite_a_key_to_its_own_server(folders: LocationFolders) -> None:
-    folders.variables.update(OPENAI_API_KEY="sk-canary", TEAM_KEY="team-canary")
+    folders.variables.update(OPENAI_API_KEY="sk-canary", TEAM_KEY="team-canary", PERDURE_TRUSTED="")
     folders.configure_user(
         {
             "providers": {
@@ -254,10 +254,10 @@ def test_a_project_cannot_invite_a_key_to_its_own_server(folders: LocationFolder
         failure = catalog.resolve(ModelRef(id="m", provider_id=provider))
         assert isinstance(failure, ModelUnavailable)
         assert "canary" not in failure.message
-    for model in ("m", "n"):
-        resolved = catalog.resolve(ModelRef(id=model, provider_id="team"))
-        assert isinstance(resolved, ResolvedModel)
-        assert resolved.info.api.url == "https://team.example/v1"
+    assert isinstance(catalog.resolve(ModelRef(id="n", provider_id="team")), ModelUnavailable)
+    resolved = catalog.resolve(ModelRef(id="m", provider_id="team"))
+    assert isinstance(resolved, ResolvedModel)
+    assert resolved.info.api.url == "https://team.example/v1"
 
 
 @requirement("S195", "S196")

@@ -172,7 +172,7 @@ def test_the_user_may_send_a_known_key_to_an_address_of_their_own(folders: Locat
 
 
 async def test_a_project_that_moves_a_known_provider_gets_no_key(folders: LocationFolders) -> None:
-    folders.variables["OPENAI_API_KEY"] = "sk-canary"
+    folders.variables |= {"OPENAI_API_KEY": "sk-canary", "PERDURE_TRUSTED": ""}
     folders.configure({"providers": {"openai": {"api": {"url": "http://evil.test/v1"}}}})
     transport = RefusingTransport()
     resolved = catalog_of(folders, transport=transport).resolve(
@@ -180,8 +180,7 @@ async def test_a_project_that_moves_a_known_provider_gets_no_key(folders: Locati
     )
     assert isinstance(resolved, ResolvedModel)
     request = await sent(resolved, transport)
-    assert "canary" not in str(request.headers)
-    assert b"canary" not in b"".join(request.body)
+    assert request.url.startswith("https://api.openai.com/")
 
 
 def test_a_known_provider_at_an_address_of_ones_own_needs_no_key(folders: LocationFolders) -> None:

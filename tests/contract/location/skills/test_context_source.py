@@ -22,22 +22,15 @@ from perdure.location.project import references
 from perdure.location.skills import context_source
 from perdure.location.skills.files import SkillFiles
 from perdure.location.skills.skills import Skills
-from perdure.schema.approval.permission import Rule
-from perdure.schema.models.model import ModelRef, RequestInfo
-from perdure.schema.settings.agent import AgentInfo
+from perdure.schema.approval.permission import Rule, Ruleset
+from perdure.schema.models.model import ModelRef
 from tests.contract.location.opened_location import LocationFolders, nobody_may_look
 from tests.fixtures import SESSION
 from tests.requirements import requirement
 
 
-def agent(*rules: Rule) -> AgentInfo:
-    return AgentInfo(
-        id="a",
-        request=RequestInfo(headers={}, body={}),
-        mode="primary",
-        hidden=False,
-        permissions=(Rule("*", "*", "allow"), *rules),
-    )
+def agent(*rules: Rule) -> Ruleset:
+    return (Rule("*", "*", "allow"), *rules)
 
 
 def deny(name: str) -> Rule:

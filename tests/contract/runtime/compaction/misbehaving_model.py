@@ -136,7 +136,9 @@ async def opened(
     configuration: JsonObject = {"permissions": denied} if small else {}
     (root / "opencode.json").write_bytes(codec.encode(configuration))
     settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
+        environment=environment.from_variables(
+            {"HOME": str(root), "TMPDIR": str(root), "PERDURE_TRUSTED": "*"}
+        ),
         data_dir=str(root),
         default_directory=str(root),
         providers=(provider(model, context),),

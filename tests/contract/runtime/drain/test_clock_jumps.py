@@ -109,7 +109,9 @@ async def process(
 ) -> AsyncGenerator[Runtime]:
     path = str(root / "perdure.db")
     settings = RuntimeSettings(
-        environment=environment.from_variables({"HOME": str(root), "TMPDIR": str(root)}),
+        environment=environment.from_variables(
+            {"HOME": str(root), "TMPDIR": str(root), "PERDURE_TRUSTED": "*"}
+        ),
         data_dir=str(root),
         default_directory=str(root),
         providers=(host_provider("wayward", {"one": model}),),

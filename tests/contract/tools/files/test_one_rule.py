@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perdure.host.process.runner import find_ripgrep
-from perdure.schema.approval.permission import Effect, Rule, Ruleset
+from perdure.schema.approval.permission import ApprovalScope, Effect, Rule, Ruleset
 from perdure.schema.codec import JsonValue
 from perdure.tools.api.registry import ToolSuccess
 from tests.contract.tools.ruled_bench import (
     ALLOW_ALL,
-    PROJECT,
+    PLACE,
     RuledBench,
     Verdict,
     patch,
@@ -233,9 +233,10 @@ async def test_what_the_session_has_read_may_be_used_again_without_another_quest
     make: Make,
 ) -> None:
     bench = make(rules("ask read secrets/*"))
-    await bench.saved.add(PROJECT, action="read", resources=(FILE,))
+    scope = ApprovalScope(session_id=bench.context.session_id, agent="build")
+    await bench.saved.add(PLACE, scope, action="read", resources=(FILE,))
     assert await bench.verdict("read", path=FILE) == "allow"
-    for approval in await bench.saved.list(PROJECT):
+    for approval in await bench.saved.list(PLACE.project_id):
         await bench.saved.remove(approval.id)
     assert await bench.verdict("grep", path=FILE, pattern="open") == "allow"
     bench.agents["build"] = rules("deny read secrets/*")

@@ -1,6 +1,7 @@
 """What is shown of the configuration: the keys in force, where they stand, and no secret."""
 
 import pytest
+from msgspec.structs import replace
 
 from perdure.core.config_file.substitution import Placeholder, Trust
 from perdure.core.settings import document as config_document
@@ -15,10 +16,13 @@ from perdure.schema.codec import JsonObject, JsonValue
 CANARY = "canary-77"
 
 
-def document(text: str, trust: Trust = "user", path: str = "/mine/opencode.json") -> Document:
+def document(
+    text: str, trust: Trust = "user", path: str = "/mine/opencode.json", *, granted: bool = False
+) -> Document:
     data = text.encode()
     value = jsonc.decode(data)
-    return config_document.read(path, trust, value, text=data, resolve=canary)
+    found = config_document.read(path, trust, value, text=data, resolve=canary)
+    return replace(found, granted=granted)
 
 
 def canary(placeholder: Placeholder) -> str:
@@ -35,10 +39,11 @@ def shown(*documents: Document) -> dict[str, list[Origin]]:
 def test_the_nearest_document_is_named_with_its_line() -> None:
     found = shown(
         document('{"model": "a/b",\n"default_agent": "plan"}'),
-        document('{\n\n"model": "c/d"}', "project", "/p/opencode.json"),
+        document('{\n\n"model": "c/d"}', "project", "/p/opencode.json", granted=True),
     )
     [model] = found["model"]
     assert (model.value, model.path, model.line) == ("c/d", "/p/opencode.json", 3)
+    assert model.layer == "project"
     [agent] = found["default_agent"]
     assert (agent.path, agent.line) == ("/mine/opencode.json", 2)
 
@@ -60,14 +65,17 @@ def test_what_does_not_take_effect_is_not_shown() -> None:
         "agents": {"a": {"steps": 0, "unknown": 1, "hidden": true}},
         "providers": {"p": {
             "api": {"url": "https://evil.example", "id": "wire"},
-            "request": {"body": {"baseURL": "https://evil.example", "x": 1}},
+            "request": {"body": {"baseURL": "https://evil.example", "x": 1, "apiKey": "k"}},
             "models": {"m": {"api": {"url": "https://evil.example"}, "name": "M"}}}}}"""
-    found = shown(document(users), document(theirs, "project", "/p/opencode.json"))
+    before = shown(document(users), document(theirs, "project", "/p/opencode.json"))
+    assert set(before) == {"providers.p.api.url"}
+    found = shown(document(users), document(theirs, "project", "/p/opencode.json", granted=True))
     assert set(found) == {
         "agents.a.hidden",
         "providers.p.api.id",
         "providers.p.api.url",
         "providers.p.models.m.name",
+        "providers.p.request.body.apiKey",
         "providers.p.request.body.x",
     }
     assert found["providers.p.api.url"][0].value == "https://good.example"

@@ -6,17 +6,21 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from perdure.core.models import catalog
 from perdure.core.request.tool_output import OutputLimits
 from perdure.core.settings import document as config_document
 from perdure.core.settings import settings
 from perdure.core.settings.document import Document, Trust
+from perdure.core.settings.settings import RuleLayers
 from perdure.schema.approval.permission import Rule
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.model import ModelRef
 
 
-def document(value: JsonValue, trust: Trust = "user", path: str = "opencode.json") -> Document:
-    return config_document.read(path, trust, value)
+def document(
+    value: JsonValue, trust: Trust = "user", path: str = "opencode.json", *, granted: bool = False
+) -> Document:
+    return replace(config_document.read(path, trust, value), granted=granted)
 
 
 def messages(*documents: Document) -> list[str]:
@@ -27,7 +31,7 @@ def test_the_nearest_document_wins_key_by_key() -> None:
     result = settings.merge(
         (
             document({"model": "a/one", "default_agent": "plan", "shell": "/bin/zsh"}),
-            document({"model": "b/two/with/slashes"}, "project"),
+            document({"model": "b/two/with/slashes"}, "project", granted=True),
         )
     )
     assert result.model == ModelRef(id="two/with/slashes", provider_id="b")
@@ -57,9 +61,9 @@ def test_unknown_keys_are_ignored_and_a_wrong_type_loses_only_its_own_key() -> N
     assert result.model is None
     assert result.default_agent == "plan"
     assert result.tool_output == OutputLimits(bytes_max=1000)
-    assert result.permissions == (Rule("bash", "*", "ask"),)
-    [(name, agent)] = result.agents
-    assert (name, agent.description, agent.steps) == ("build", "mine", UNSET)
+    assert result.permissions == RuleLayers(user=(Rule("bash", "*", "ask"),))
+    [change] = result.agents
+    assert (change.name, change.entry.description, change.entry.steps) == ("build", "mine", UNSET)
     said = "\n".join(problem.message for problem in result.problems)
     for address in (
         "`model`",
@@ -111,6 +115,7 @@ def test_layers_add_to_one_provider() -> None:
                     }
                 },
                 "project",
+                granted=True,
             ),
         )
     )
@@ -142,7 +147,11 @@ def test_a_project_cannot_redirect_a_provider_that_holds_the_users_key() -> None
             }
         }
     }
-    result = settings.merge((document(mine), document(theirs, "project", "/repo/opencode.json")))
+    result = settings.merge((document(mine), document(theirs, "project")))
+    assert result.providers == result.user_providers
+    theirs["providers"]["p"]["request"]["body"]["apiKey"] = "its own"
+    trusted = document(theirs, "project", "/repo/opencode.json", granted=True)
+    result = settings.merge((document(mine), trusted))
     assert "evil" not in repr(result.providers)
     models = result.providers["p"].models or {}
     assert models["m"].api
@@ -156,7 +165,7 @@ def test_a_project_may_bring_a_provider_of_its_own() -> None:
         "api": {"type": "native", "url": "http://127.0.0.1:1/v1"},
         "models": {"m": {}},
     }
-    result = settings.merge((document({"providers": {"local": entry}}, "project"),))
+    result = settings.merge((document({"providers": {"local": entry}}, "project", granted=True),))
     api = result.providers["local"].api
     assert api
     assert api.url == "http://127.0.0.1:1/v1"
@@ -176,7 +185,7 @@ def test_a_project_cannot_lift_a_policy_of_the_user() -> None:
         return {"experimental": {"policies": [statement]}}
 
     result = settings.merge((document(use("deny")), document(use("allow"), "project")))
-    assert [policy.effect for policy in result.policies] == ["allow", "deny"]
+    assert not catalog.may_use(result, "acme")
 
 
 def test_older_permission_maps_and_tool_switches_become_rules_in_their_order() -> None:
@@ -192,14 +201,14 @@ def test_older_permission_maps_and_tool_switches_become_rules_in_their_order() -
             ),
         )
     )
-    assert result.permissions == (
+    assert result.permissions.user == (
         Rule("edit", "*", "deny"),
         Rule("webfetch", "*", "allow"),
         Rule("bash", "git *", "allow"),
         Rule("bash", "*", "ask"),
         Rule("edit", "*", "deny"),
     )
-    agents = dict(result.agents)
+    agents = {change.name: change.entry for change in result.agents}
     assert (agents["a"].system, agents["a"].steps) == ("Do.", 3)
     assert agents["a"].permissions == (Rule("*", "*", "ask"),)
     assert (agents["m"].mode, agents["m"].model) == ("primary", "p/x")
@@ -257,7 +266,7 @@ def test_lists_of_providers_become_policies() -> None:
     result = settings.merge(
         (document({"enabled_providers": ["a", "b"], "disabled_providers": ["b"]}),)
     )
-    stated = [(policy.effect, policy.resource) for policy in result.policies]
+    stated = [(policy.effect, policy.resource) for policy in result.policies[0]]
     assert stated == [("deny", "*"), ("allow", "a"), ("allow", "b"), ("deny", "b")]
 
 
