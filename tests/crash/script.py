@@ -19,6 +19,7 @@ from perdure.llm.request import LLMRequest
 from perdure.net import sse
 from perdure.runtime.app.runtime import Runtime
 from perdure.schema import codec
+from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.ids import MessageID, PermissionID, SessionID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session.prompt import Delivery, PromptInput
@@ -235,5 +236,6 @@ class Person:
 
     async def _reply(self, request: PermissionID) -> None:
         self._points.reach("permission/asked")
-        await self._runtime.permissions.reply(self._session, request, "always")
+        word = PermissionWord(reply="always")
+        await self._runtime.permissions.reply(self._session, request, word)
         self._points.reach("permission/replied")

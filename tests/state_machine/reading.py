@@ -9,6 +9,7 @@ from typing import Final, TypeVar, cast
 from perdure.net import sse
 from perdure.runtime.app.runtime import Runtime
 from perdure.schema import codec
+from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.models.model import ModelRef
@@ -132,8 +133,9 @@ async def streamed(
 async def answered(runtime: Runtime, session_id: SessionID, *, allow: bool) -> bool:
     """Answer whatever the Session waits for; whether it waited."""
     asked = await runtime.permissions.list(session_id)
+    word = PermissionWord(reply="once" if allow else "reject")
     for request in asked:
-        await runtime.permissions.reply(session_id, request.id, "once" if allow else "reject")
+        await runtime.permissions.reply(session_id, request.id, word)
     questions = await runtime.questions.list(session_id)
     for question in questions:
         if allow:

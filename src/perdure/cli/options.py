@@ -59,12 +59,17 @@ def add_local_models(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_permission_timeout(parser: argparse.ArgumentParser) -> None:
+def add_permission_timeout(
+    parser: argparse.ArgumentParser, *, default: float | None = None
+) -> None:
+    usual = "" if default is None else f" (default: {default:.0f})"
     parser.add_argument(
         "--permission-timeout",
         metavar="SECONDS",
         type=_seconds,
-        help="wait that long for an answer to a permission request or a question, then refuse",
+        default=default,
+        help="wait that long for an answer to a permission request or a question, then refuse"
+        + usual,
     )
 
 

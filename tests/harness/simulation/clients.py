@@ -14,6 +14,7 @@ from perdure.net import sse
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import Runtime
 from perdure.schema import codec
+from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.approval.permission import Reply
 from perdure.schema.errors import (
     MessageNotFoundError,
@@ -147,7 +148,8 @@ class Clients:
                 self.machine.trace.say(f"{process.name} {reply} for {request.action}")
                 if reply == "reject":
                     self.machine.witness.excuse(session_id)
-                await runtime.permissions.reply(session_id, request.id, reply)
+                word = PermissionWord(reply=reply)
+                await runtime.permissions.reply(session_id, request.id, word)
 
         # Another client was quicker, or the process that asked is gone.
         with suppress(PermissionNotFoundError):

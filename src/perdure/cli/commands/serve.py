@@ -109,7 +109,7 @@ def _parse(argv: list[str]) -> _Arguments:
     parser.add_argument("--log-level", choices=logs.LEVELS, default="info", help="default: info")
     options.add_local_models(parser)
     options.add_trust(parser)
-    options.add_permission_timeout(parser)
+    options.add_permission_timeout(parser, default=limits.PERMISSION_WAIT_SECONDS)
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"--port {given.port} is not between 0 and 65535")

@@ -82,3 +82,7 @@ PTY_GUEST_SECONDS_MAX: Final = 5  # for a plugin to supply a terminal's variable
 
 # The largest wait for a permission decision that the command line accepts.
 PERMISSION_TIMEOUT_SECONDS_MAX: Final = 30 * 24 * 60 * 60
+
+# How long a server waits for a permission decision unless it is told otherwise: a person who left
+# in the evening answers in the morning, and a call that no person will answer ends.
+PERMISSION_WAIT_SECONDS: Final = 24 * 60 * 60
