@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perdure.location.approval.approvals import LocationApprovals
 from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import LocationPermissions
-from perdure.schema.approval.permission import Effect, Rule, Ruleset
+from perdure.schema.approval.permission import Effect, Rule, Ruleset, SavedPlace
 from perdure.schema.codec import JsonValue
 from perdure.schema.ids import ProjectID
 from perdure.testing import ManualClock, SeededIds
