@@ -3,8 +3,8 @@
     WALL NETWORK FILTER DIRECTORY [PLACE]... -- PROGRAM [ARGUMENT]...
 
 WALL is `namespaces` or `landlock`, FILTER a seccomp program in hexadecimal digits, and a PLACE a
-letter (write, read, hide, keep) before a path, outer places first. Nothing of a command is started
-if a step fails.
+letter (write, read, hide, keep, or a directory to make and read) before a path, outer places first.
+Nothing of a command is started if a step fails.
 """
 
 import os

@@ -22,7 +22,13 @@ from perdure.schema.value import Value
 _WALLS: Final[tuple[Wall, ...]] = ("namespaces", "landlock")
 _PROBE_SECONDS: Final = 10.0
 _PROBE_BYTES: Final = 1_000
-_LETTERS: Final[dict[Access, str]] = {"write": "w", "read": "r", "hide": "h", "keep": "k"}
+_LETTERS: Final[dict[Access, str]] = {
+    "write": "w",
+    "read": "r",
+    "hide": "h",
+    "keep": "k",
+    "reserve": "d",
+}
 
 
 class Trial(Value):

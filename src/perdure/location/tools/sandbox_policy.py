@@ -23,7 +23,7 @@ from perdure.location.project.project import Repository
 from perdure.location.tools.location_tools import ToolServices
 
 _PROTECTED: Final = (".opencode", "opencode.json", "opencode.jsonc")
-_GIT_PROTECTED: Final = ("hooks", "config", "config.worktree", "modules")
+_GIT_PROTECTED: Final = ("config", "config.worktree", "modules", "commondir")
 _DATA_READABLE: Final = ("tool-output", "repos", "cache/skills", "plans")
 _CONFIG_READABLE: Final = ("skills", "skill")
 
@@ -60,8 +60,12 @@ def _workspace(directory: str) -> Iterator[Place]:
     if os.path.isfile(marker):
         yield from _existing("read", marker)
     for git_dir in _writable_git_dirs(repository, directory):
+        if any(os.path.islink(os.path.join(git_dir, name)) for name in ("hooks", *_GIT_PROTECTED)):
+            # A link cannot be kept from being replaced.
+            yield Place("read", git_dir)
+            continue
         yield Place("keep", git_dir)
-        _make_hooks(git_dir)
+        yield Place("reserve", os.path.join(git_dir, "hooks"))
         for name in _GIT_PROTECTED:
             yield from _existing("read", os.path.join(git_dir, name))
 
@@ -80,12 +84,6 @@ def _writable_git_dirs(repository: Repository, directory: str) -> Iterator[str]:
                 claimed = os.path.realpath(file.read(4096).strip())
             if claimed == os.path.realpath(own):
                 yield from (common, git_dir)
-
-
-def _make_hooks(git_dir: str) -> None:
-    """A directory that does not exist cannot be protected."""
-    with suppress(OSError):
-        os.mkdir(os.path.join(git_dir, "hooks"))
 
 
 def _secrets(services: ToolServices) -> Iterator[Place]:
