@@ -43,9 +43,10 @@ WORDS: Final[Mapping[str, str]] = {
         transport uri web webfetch websearch websocket
     """,
     "operating system and shell": """
-        bash clock descriptor directory filesystem filter fs git health input kernel kind landlock
-        launch launched launcher log metrics namespace parent piped policy post privilege repository
-        sandbox scan scratch search shell storage syscall telemetry time tree workspace wrapper
+        bash bubblewrap clock descriptor directory filesystem filter fs git health input kernel
+        kind landlock launch launched launcher log metrics namespace parent piped policy post
+        privilege repository sandbox scan scratch search seatbelt shell storage syscall telemetry
+        time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

@@ -213,5 +213,7 @@ def _restrict(path: str, attributes: int) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    # Not as a text file: Python would load the encoding, which may be out of reach by now.
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    os.write(file, text.encode())
+    os.close(file)
