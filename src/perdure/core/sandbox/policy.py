@@ -45,6 +45,8 @@ class SandboxPolicy(Value, kw_only=True):
     network: bool = False
     temporary: str | None = None
     """The directory for temporary files, if there is one."""
+    absent: tuple[str, ...] = ()
+    """Files that are not there, so that nothing protects them, and that must not appear."""
 
     def variables(self, given: Mapping[str, str] | None) -> Mapping[str, str] | None:
         """The environment of a command: its temporary files go where it may write."""
@@ -58,7 +60,8 @@ class SandboxPolicy(Value, kw_only=True):
             return self
         others = (place for place in self.places if place.path != path)
         places = (*others, Place("write", path))
-        return make_policy(places, network=self.network, temporary=self.temporary)
+        made = make_policy(places, network=self.network, temporary=self.temporary)
+        return structs.replace(made, absent=self.absent)
 
     def access(self, path: str) -> Access:
         """What the policy says about a canonical path."""

@@ -8,6 +8,7 @@ the first command is started.
 import asyncio
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -112,7 +113,8 @@ def _prefix(wall: Wall, policy: SandboxPolicy, directory: str) -> tuple[str, ...
             outer = bubblewrap.make_arguments(
                 policy, directory=directory, is_directory=os.path.isdir
             )
-            return (_BUBBLEWRAP, *outer, *_launch("filter", policy, directory), "--")
+            program = shutil.which(_BUBBLEWRAP) or _BUBBLEWRAP
+            return (program, *outer, *_launch("filter", policy, directory), "--")
         case "seatbelt":
             return (_SANDBOX_EXEC, "-p", seatbelt.make_profile(policy))
 
