@@ -43,10 +43,10 @@ WORDS: Final[Mapping[str, str]] = {
         transport uri web webfetch websearch websocket
     """,
     "operating system and shell": """
-        bash clock code descriptor directory filesystem filter fs git harmless health input kernel
-        kind landlock launch launched launcher literal log metrics namespace parent piped policy
-        post privilege program repository sandbox scan scratch search shell storage suspicion
-        syscall telemetry time tree workspace wrapper
+        bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
+        input kernel kind landlock launch launched launcher literal log metrics namespace parent
+        piped policy post privilege program repository sandbox scan scratch search seatbelt shell
+        storage suspicion syscall telemetry time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index limits

@@ -6,8 +6,9 @@ from typing import Literal, Protocol
 from perdure.core.sandbox.policy import SandboxPolicy
 from perdure.schema.value import Confidential, Value
 
-Wall = Literal["namespaces", "landlock"]
-"""What keeps a program inside: its own namespaces, or rules of the kernel about files."""
+Wall = Literal["namespaces", "bubblewrap", "landlock", "seatbelt"]
+"""What keeps a program inside: namespaces of its own, made here or by bubblewrap; rules of the
+kernel about files; or the sandbox of macOS."""
 
 
 class Sandbox(Protocol):

@@ -174,6 +174,27 @@ async def test_in_read_only_mode_only_temporary_files_are_written(
     assert "x\n{" in told
 
 
+async def test_the_git_directory_is_writable_but_for_what_git_obeys(
+    api: Api, provider: ScriptedProvider, folders: ProjectFolders
+) -> None:
+    git_dir = folders.project / ".git"
+    for name in ("objects", "refs"):
+        (git_dir / name).mkdir(parents=True)
+    (git_dir / "HEAD").write_text("ref: refs/heads/main\n")
+    (git_dir / "config").write_text("[core]\n")
+    command = (
+        "echo x > .git/index; echo x > .git/hooks/pre-commit; echo x > .git/config;"
+        " echo /evil > .git/commondir; mv .git .moved"
+    )
+    told = await said(api, provider, bash(command))
+    assert f"It made {git_dir}/commondir" in told
+    assert sorted(path.name for path in git_dir.iterdir()) == [
+        *("HEAD", "config", "hooks", "index", "objects", "refs")
+    ]
+    assert list((git_dir / "hooks").iterdir()) == []
+    assert (git_dir / "config").read_text() == "[core]\n"
+
+
 async def test_an_interrupted_command_leaves_nothing_running(
     api: Api, provider: ScriptedProvider, folders: ProjectFolders
 ) -> None:

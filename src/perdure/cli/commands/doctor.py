@@ -42,6 +42,9 @@ _CHECKS: Final = ("quick_check", "integrity_check")
 
 _WALLS: Final[dict[Wall, str]] = {
     "namespaces": "namespaces: own files, processes and network; secrets are hidden",
+    "bubblewrap": "bubblewrap: own files, processes and network; secrets are hidden; a command"
+    " takes a little longer to start",
+    "seatbelt": "sandbox-exec: files, network and signals. It cannot hide other processes",
     "landlock": "landlock: files and sockets. It cannot keep commands from changing git hooks and"
     " the modes of files, or from seeing the names of other processes",
 }

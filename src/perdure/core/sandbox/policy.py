@@ -7,14 +7,19 @@ contains can be read and not written. `read-only` lets commands write only tempo
 Invariant: hidden places stay hidden in every mode with a sandbox, also inside the workspace.
 """
 
-from collections.abc import Iterable, Mapping
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
+
+from msgspec import structs
 
 from perdure.core.files.paths import is_within
 from perdure.schema.value import Value
 
-Access = Literal["write", "read", "hide", "keep"]
-"""`keep` can be written but not renamed or replaced, so that places below it cannot be evaded."""
+Access = Literal["write", "read", "hide", "keep", "reserve"]
+"""`keep` can be written but not renamed or replaced, so that places below it cannot be evaded.
+`reserve` is a directory that can be read, and is made if it is missing: what is not there cannot be
+protected."""
 
 SECRET_PATHS: Final = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub"),
@@ -40,6 +45,8 @@ class SandboxPolicy(Value, kw_only=True):
     network: bool = False
     temporary: str | None = None
     """The directory for temporary files, if there is one."""
+    absent: tuple[str, ...] = ()
+    """Files that are not there, so that nothing protects them, and that must not appear."""
 
     def variables(self, given: Mapping[str, str] | None) -> Mapping[str, str] | None:
         """The environment of a command: its temporary files go where it may write."""
@@ -53,14 +60,15 @@ class SandboxPolicy(Value, kw_only=True):
             return self
         others = (place for place in self.places if place.path != path)
         places = (*others, Place("write", path))
-        return make_policy(places, network=self.network, temporary=self.temporary)
+        made = make_policy(places, network=self.network, temporary=self.temporary)
+        return structs.replace(made, absent=self.absent)
 
     def access(self, path: str) -> Access:
         """What the policy says about a canonical path."""
         found: Access = "read"
         for place in self.places:
             if is_within(path, place.path):
-                found = "write" if place.access == "keep" else place.access
+                found = _EFFECTS.get(place.access, place.access)
         return found
 
 
@@ -73,11 +81,29 @@ def make_policy(
         known = chosen.get(place.path)
         if known is None or _STRICTNESS[place.access] > _STRICTNESS[known.access]:
             chosen[place.path] = place
-    ordered = sorted(chosen.values(), key=lambda place: (_depth(place.path), place.path))
-    return SandboxPolicy(places=tuple(ordered), network=network, temporary=temporary)
+    made = SandboxPolicy(places=_order(chosen), network=network, temporary=temporary)
+    for path in _outer_directories(made):
+        chosen.setdefault(path, Place("keep", path))
+    return structs.replace(made, places=_order(chosen))
 
 
-_STRICTNESS: Final[dict[Access, int]] = {"write": 0, "keep": 1, "read": 2, "hide": 3}
+_STRICTNESS: Final[dict[Access, int]] = {"write": 0, "keep": 1, "reserve": 2, "read": 2, "hide": 3}
+_EFFECTS: Final[dict[Access, Access]] = {"keep": "write", "reserve": "read"}
+
+
+def _order(chosen: Mapping[str, Place]) -> tuple[Place, ...]:
+    return tuple(sorted(chosen.values(), key=lambda place: (_depth(place.path), place.path)))
+
+
+def _outer_directories(policy: SandboxPolicy) -> Iterator[str]:
+    """Writable directories around protected places: renamed, they would take the place along."""
+    for place in policy.places:
+        if place.access == "write":
+            continue
+        outer = posixpath.dirname(place.path)
+        while outer != "/" and policy.access(outer) == "write":
+            yield outer
+            outer = posixpath.dirname(outer)
 
 
 def _depth(path: str) -> int:

@@ -39,7 +39,7 @@ def restrict(places: Sequence[PlaceWord]) -> None:
     for kind, path in places:
         if kind in "wk":
             rules.allow_around(path, handled)
-        elif kind == "r":
+        elif kind in "rd":
             rules.allow(path, _READ_RIGHTS)
     for name in DEVICES:
         rules.allow(f"/dev/{name}", _DEVICE_RIGHTS | _TRUNCATE | _DEVICE_CONTROL)

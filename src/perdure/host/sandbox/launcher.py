@@ -2,9 +2,10 @@
 
     WALL NETWORK FILTER DIRECTORY [PLACE]... -- PROGRAM [ARGUMENT]...
 
-WALL is `namespaces` or `landlock`, FILTER a seccomp program in hexadecimal digits, and a PLACE a
-letter (write, read, hide, keep) before a path, outer places first. Nothing of a command is started
-if a step fails.
+WALL is `namespaces`, `landlock`, or `filter` inside those of bubblewrap; FILTER a seccomp program
+in hexadecimal digits, and a PLACE a letter (write, read, hide, keep, or a directory to make and
+read) before a path, outer places first.
+Nothing of a command is started if a step fails.
 """
 
 import os
@@ -29,7 +30,8 @@ def launch(arguments: Sequence[str], environment: Mapping[str, str]) -> NoReturn
         if wall == "namespaces":
             namespaces.enter(places, bytes.fromhex(program), network=network == "network")
         else:
-            landlock.restrict(places)
+            if wall == "landlock":
+                landlock.restrict(places)
             privileges.give_up(bytes.fromhex(program))
         os.chdir(directory)
     except OSError as error:

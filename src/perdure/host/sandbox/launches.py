@@ -25,22 +25,29 @@ _ANSWER_BYTES: Final = 32
 _LENGTH_BYTES: Final = 4
 
 
-def program(module: str) -> tuple[str, ...]:
-    """The command line that runs a module of this package without site packages."""
+def program(module: str, before: str = "pass") -> tuple[str, ...]:
+    """The command line that runs a module of this package without site packages.
+
+    `before` is a statement that runs when the module is loaded.
+    """
     code = (
         f"import sys; sys.path.insert(0, {str(_ROOT)!r});"
-        f" from perdure.host.sandbox import {module}; {module}.main()"
+        f" from perdure.host.sandbox import {module}; {before}; {module}.main()"
     )
     return (sys.executable, "-I", "-S", "-c", code)
 
 
 LAUNCHER: Final = program("launcher")
+SERVER: Final = program("launch_server")
 
 
 class Launches:
     """Adapter of host.process.launched.Starter. One for the process."""
 
-    def __init__(self, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
+    def __init__(
+        self, *, server: Sequence[str] = SERVER, answer_seconds: float = _ANSWER_SECONDS
+    ) -> None:
+        self._program = server
         self._answer_seconds = answer_seconds
         self._number = _CLONE_NUMBERS.get(platform.machine())
         self._server: _Server | None = None
@@ -76,7 +83,8 @@ class Launches:
             go, release = os.pipe()
             try:
                 if self._server is None:
-                    self._server = _Server(self._number or 0, self._answer_seconds)
+                    words = (*self._program, str(self._number))
+                    self._server = _Server(words, self._answer_seconds)
                 pid = self._server.ask(request, (output, errors, go))
                 return HeldChild(pid, release)
             except OSError:
@@ -94,13 +102,12 @@ class Launches:
 
 
 class _Server:
-    def __init__(self, number: int, answer_seconds: float) -> None:
+    def __init__(self, words: Sequence[str], answer_seconds: float) -> None:
         self._connection, other = socket.socketpair()
         try:
             self._connection.settimeout(answer_seconds)
-            words = program("launch_server")
             self.pid = spawn.start_program(
-                (*words, str(number)),
+                words,
                 environment=spawn.bare_environment(),
                 files=(
                     (os.POSIX_SPAWN_DUP2, other.fileno(), 0),

@@ -8,21 +8,33 @@ the first command is started.
 import asyncio
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from perdure.core.sandbox import syscall_filter
+from perdure.core.sandbox import bubblewrap, seatbelt, syscall_filter
 from perdure.core.sandbox.policy import Access, SandboxPolicy, make_policy
 from perdure.host.sandbox.launches import LAUNCHER
 from perdure.ports import ProcessRunner
 from perdure.ports.sandbox import Wall
 from perdure.schema.value import Value
 
-_WALLS: Final[tuple[Wall, ...]] = ("namespaces", "landlock")
+_WALLS: Final[dict[str, tuple[Wall, ...]]] = {
+    "linux": ("namespaces", "bubblewrap", "landlock"),
+    "darwin": ("seatbelt",),
+}
+_BUBBLEWRAP: Final = "bwrap"
+_SANDBOX_EXEC: Final = "/usr/bin/sandbox-exec"
 _PROBE_SECONDS: Final = 10.0
 _PROBE_BYTES: Final = 1_000
-_LETTERS: Final[dict[Access, str]] = {"write": "w", "read": "r", "hide": "h", "keep": "k"}
+_LETTERS: Final[dict[Access, str]] = {
+    "write": "w",
+    "read": "r",
+    "hide": "h",
+    "keep": "k",
+    "reserve": "d",
+}
 
 
 class Trial(Value):
@@ -36,9 +48,9 @@ class Trial(Value):
 class LocalSandbox:
     """Adapter of ports.Sandbox. One for the process."""
 
-    def __init__(self, processes: ProcessRunner, walls: Sequence[Wall] = _WALLS) -> None:
+    def __init__(self, processes: ProcessRunner, walls: Sequence[Wall] | None = None) -> None:
         self._processes = processes
-        self._walls = walls
+        self._walls = _WALLS.get(sys.platform, ()) if walls is None else walls
         self._trials: tuple[Trial, ...] | None = None
         self._trying = asyncio.Lock()
 
@@ -72,7 +84,7 @@ class LocalSandbox:
     async def _try(self, wall: Wall) -> str:
         if not sys.executable:
             return "this program is part of another one, and Python cannot be started"
-        if sys.platform != "linux":
+        if wall not in _WALLS.get(sys.platform, ()):
             return f"not available on {sys.platform}"
         try:
             result = await self._processes.run(
@@ -82,6 +94,8 @@ class LocalSandbox:
                 timeout_seconds=_PROBE_SECONDS,
                 output_bytes_max=_PROBE_BYTES,
             )
+        except FileNotFoundError as error:
+            return f"{error.filename} is not installed"
         except OSError as error:
             return str(error)
         if result.exit_code == 0:
@@ -91,12 +105,23 @@ class LocalSandbox:
 
 
 def _prefix(wall: Wall, policy: SandboxPolicy, directory: str) -> tuple[str, ...]:
-    isolated = wall == "namespaces"
-    families = syscall_filter.INTERNET if isolated or policy.network else syscall_filter.NETLINK
+    match wall:
+        case "namespaces" | "landlock":
+            letters = (f"{_LETTERS[place.access]}{place.path}" for place in policy.places)
+            return (*_launch(wall, policy, directory), *letters, "--")
+        case "bubblewrap":
+            outer = bubblewrap.make_arguments(
+                policy, directory=directory, is_directory=os.path.isdir
+            )
+            program = shutil.which(_BUBBLEWRAP) or _BUBBLEWRAP
+            return (program, *outer, *_launch("filter", policy, directory), "--")
+        case "seatbelt":
+            return (_SANDBOX_EXEC, "-p", seatbelt.make_profile(policy))
+
+
+def _launch(wall: str, policy: SandboxPolicy, directory: str) -> tuple[str, ...]:
+    own_network = wall != "landlock"
+    families = syscall_filter.INTERNET if own_network or policy.network else syscall_filter.NETLINK
     program = syscall_filter.make_filter(platform.machine(), families) or b""
-    return (
-        *(*LAUNCHER, wall),
-        *("network" if policy.network else "offline", program.hex(), directory),
-        *(f"{_LETTERS[place.access]}{place.path}" for place in policy.places),
-        "--",
-    )
+    network = "network" if policy.network else "offline"
+    return (*LAUNCHER, wall, network, program.hex(), directory)

@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 from perdure.host.sandbox import kernel, privileges
 
 PlaceWord = tuple[str, str]
-"""A letter (write, read, hide, keep) and a path."""
+"""A letter and a path: see host.sandbox.launcher."""
 
 DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
 FAILED_STATUS: Final = 125
@@ -121,6 +121,9 @@ def _exit_code(status: int) -> int:
 
 def _arrange_files(places: Sequence[PlaceWord]) -> None:
     kernel.mount("none", "/", kernel.PRIVATE)
+    for kind, path in places:
+        if kind == "d":
+            _make_directory(path)
     trees = [_clone(path) if kind != "h" else None for kind, path in places]
     devices = [(name, _clone(f"/dev/{name}")) for name in DEVICES]
     limits = kernel.NO_SETUID | kernel.NO_DEVICES
@@ -133,10 +136,18 @@ def _arrange_files(places: Sequence[PlaceWord]) -> None:
         if kind == "h":
             _hide(path, hidden)
         elif tree is not None and path != "/":
-            kernel.restrict_tree(tree, limits | (kernel.READ_ONLY if kind == "r" else 0))
+            kernel.restrict_tree(tree, limits | (kernel.READ_ONLY if kind in "rd" else 0))
             _attach(tree, path, ("/dev", *hidden))
     for path in hidden:
         _restrict(path, kernel.READ_ONLY)
+
+
+def _make_directory(path: str) -> None:
+    outer = kernel.open_path(os.path.dirname(path))
+    if outer is not None:
+        with suppress(FileExistsError, PermissionError):
+            os.mkdir(os.path.basename(path), 0o755, dir_fd=outer)
+        os.close(outer)
 
 
 def _make_devices(devices: Sequence[tuple[str, int | None]]) -> None:
@@ -202,5 +213,7 @@ def _restrict(path: str, attributes: int) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    # Not as a text file: Python would load the encoding, which may be out of reach by now.
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    os.write(file, text.encode())
+    os.close(file)

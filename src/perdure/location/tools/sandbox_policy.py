@@ -11,9 +11,11 @@ tree. A `.git` file alone proves nothing, because it may come with an archive.
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
+
+from msgspec import structs
 
 from perdure.core.files.paths import is_within
 from perdure.core.sandbox import policy
@@ -23,7 +25,8 @@ from perdure.location.project.project import Repository
 from perdure.location.tools.location_tools import ToolServices
 
 _PROTECTED: Final = (".opencode", "opencode.json", "opencode.jsonc")
-_GIT_PROTECTED: Final = ("hooks", "config", "config.worktree", "modules")
+_GIT_PROTECTED: Final = ("config", "config.worktree", "modules", "commondir")
+_GIT_OBEYED: Final = ("config", "config.worktree", "commondir")
 _DATA_READABLE: Final = ("tool-output", "repos", "cache/skills", "plans")
 _CONFIG_READABLE: Final = ("skills", "skill")
 
@@ -43,7 +46,16 @@ def read_policy(services: ToolServices) -> SandboxPolicy:
             for path in settings.writable
         ]
     places += _secrets(services)
-    return policy.make_policy(places, network=settings.network, temporary=temporary)
+    made = policy.make_policy(places, network=settings.network, temporary=temporary)
+    return structs.replace(made, absent=tuple(_missing(places)))
+
+
+def _missing(places: Sequence[Place]) -> Iterator[str]:
+    """The files of writable git directories that git would obey if a command made them."""
+    git_dirs = (place.path for place in places if place.access == "keep")
+    for path in (os.path.join(each, name) for each in git_dirs for name in _GIT_OBEYED):
+        if not os.path.lexists(path):
+            yield path
 
 
 def _workspace(directory: str) -> Iterator[Place]:
@@ -60,8 +72,12 @@ def _workspace(directory: str) -> Iterator[Place]:
     if os.path.isfile(marker):
         yield from _existing("read", marker)
     for git_dir in _writable_git_dirs(repository, directory):
+        if any(os.path.islink(os.path.join(git_dir, name)) for name in ("hooks", *_GIT_PROTECTED)):
+            # A link cannot be kept from being replaced.
+            yield Place("read", git_dir)
+            continue
         yield Place("keep", git_dir)
-        _make_hooks(git_dir)
+        yield Place("reserve", os.path.join(git_dir, "hooks"))
         for name in _GIT_PROTECTED:
             yield from _existing("read", os.path.join(git_dir, name))
 
@@ -80,12 +96,6 @@ def _writable_git_dirs(repository: Repository, directory: str) -> Iterator[str]:
                 claimed = os.path.realpath(file.read(4096).strip())
             if claimed == os.path.realpath(own):
                 yield from (common, git_dir)
-
-
-def _make_hooks(git_dir: str) -> None:
-    """A directory that does not exist cannot be protected."""
-    with suppress(OSError):
-        os.mkdir(os.path.join(git_dir, "hooks"))
 
 
 def _secrets(services: ToolServices) -> Iterator[Place]:

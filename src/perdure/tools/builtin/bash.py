@@ -148,6 +148,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             *_outside_paths(input.command, directory),
             *_refusals(result, output, launch),
             *await guarded.list_changed(),
+            *await bash_sandbox.remove_appeared(environment, launch),
         )
         return await _make_output(result, output, warnings, environment.output_limits)
 

@@ -84,6 +84,20 @@ async def prepare(
     )
 
 
+async def remove_appeared(environment: ToolEnvironment, launch: Launch) -> tuple[str, ...]:
+    """Remove files that a command made and that git would obey outside; returns what to tell."""
+    notes: list[str] = []
+    files = environment.filesystem.confined_to("/")
+    for path in () if launch.policy is None else launch.policy.absent:
+        try:
+            await files.remove(path)
+        except OSError:
+            # It is not there.
+            continue
+        notes.append(f"It made {path}, which git obeys outside the sandbox too. It was removed.")
+    return tuple(notes)
+
+
 def _outside_ask(command: str, directory: str, context: ToolCallContext) -> PermissionAsk:
     saved = approval_pattern.exact_pattern(command)
     return PermissionAsk(

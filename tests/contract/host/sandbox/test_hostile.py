@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 
 from perdure.core.sandbox.policy import Place, SandboxPolicy, make_policy
 from perdure.host.process.runner import LocalProcesses
-from perdure.host.sandbox.launches import Launches
+from perdure.host.sandbox.launches import Launches, program
 from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.ports.sandbox import Wall
 from tests.contract.host.sandbox.hostile_commands import list_commands
@@ -27,6 +26,7 @@ from tests.support.running_processes import has_process_in
 TOKEN: Final = "canary-token-7351"
 COMMANDS_MIN: Final = 400
 SECONDS: Final = 20
+NOBODY: Final = 65_534
 TOGETHER: Final = 4
 BEYOND_LANDLOCK: Final = ("/.git/", "w/opencode.json", "chmod", "chown", "touch -d", "setxattr")
 """What Landlock has no rights for: places inside the workspace, and modes, owners and times."""
@@ -74,8 +74,19 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.fixture(params=["this user", "an ordinary user"])
+def user(request: pytest.FixtureRequest) -> int | None:
+    """Who runs the commands; None for the user of the test."""
+    if request.param == "this user":
+        return None
+    if os.getuid() != 0:
+        # This user is an ordinary one.
+        return None
+    return NOBODY
+
+
 @pytest.fixture
-async def world(folder: Path) -> AsyncGenerator[World]:
+async def world(folder: Path, user: int | None) -> AsyncGenerator[World]:
     for name in ("w/.git/hooks", "out", "home/.ssh", "data", "config"):
         (folder / name).mkdir(parents=True)
     for name in (
@@ -97,10 +108,11 @@ async def world(folder: Path) -> AsyncGenerator[World]:
         listener.listen()
         listener.setblocking(False)
     victim = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "input()", "canary-process"),
+        *("/bin/sh", "-c", "read line; : canary-process"),
         stdin=subprocess.PIPE,
         env={"SECRET": TOKEN},
         start_new_session=True,
+        user=user,
     )
     words = {
         "w": f"{folder}/w",
@@ -121,7 +133,10 @@ async def world(folder: Path) -> AsyncGenerator[World]:
         Place("read", f"{folder}/w/opencode.json"),
         *(Place("hide", f"{folder}/{name}") for name in ("data", "config", "home/.ssh")),
     )
-    launches = Launches()
+    launches = Launches() if user is None else Launches(server=as_user(user))
+    if user is not None:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, user, user, follow_symlinks=False)
     try:
         yield World(
             root=folder,
@@ -139,8 +154,16 @@ async def world(folder: Path) -> AsyncGenerator[World]:
             listener.close()
 
 
-async def open_sandbox(wall: Wall) -> LocalSandbox:
-    sandbox = LocalSandbox(LocalProcesses(), (wall,))
+def as_user(user: int) -> tuple[str, ...]:
+    """A launch server that becomes another user, who need not be able to start Python."""
+    become = f"import os; os.setgroups([]); os.setgid({user}); os.setuid({user})"
+    # As after an exec: its files in /proc belong to the user.
+    visible = "launch_server.kernel.prctl(4, 1)"
+    return program("launch_server", f"{become}; {visible}")
+
+
+async def open_sandbox(world: World, wall: Wall) -> LocalSandbox:
+    sandbox = LocalSandbox(LocalProcesses(None, world.launches), (wall,))
     (trial,) = await sandbox.trials()
     if trial.problem:
         cannot_run(f"This kernel does not offer {wall}: {trial.problem}")
@@ -150,7 +173,10 @@ async def open_sandbox(wall: Wall) -> LocalSandbox:
 async def run(world: World, sandbox: LocalSandbox, command: str) -> str:
     """The output of a command in a workspace that has the files it uses."""
     inside = Path(world.words["w"])
-    (inside / "mine").write_text("mine")
+    mine = inside / "mine"
+    mine.write_text("mine")
+    owner = inside.stat()
+    os.chown(mine, owner.st_uid, owner.st_gid)
     result = await LocalProcesses(None, world.launches).run(
         await sandbox.wrap(
             ("/bin/bash", "-c", command), policy=world.policy, directory=str(inside)
@@ -167,7 +193,7 @@ async def run(world: World, sandbox: LocalSandbox, command: str) -> str:
 async def test_no_hostile_command_has_an_effect_outside(
     world: World, wall: Wall, figure: Figure
 ) -> None:
-    sandbox = await open_sandbox(wall)
+    sandbox = await open_sandbox(world, wall)
     commands = [command.format_map(world.words) for command in list_commands()]
     if wall == "landlock":
         commands = [each for each in commands if not any(name in each for name in BEYOND_LANDLOCK)]
@@ -200,21 +226,23 @@ async def test_no_hostile_command_has_an_effect_outside(
 
 
 @pytest.mark.parametrize("wall", ["namespaces", "landlock"])
-async def test_ordinary_work_goes_on_inside(world: World, wall: Wall) -> None:
-    sandbox = await open_sandbox(wall)
+async def test_ordinary_work_goes_on_inside(world: World, wall: Wall, user: int | None) -> None:
+    sandbox = await open_sandbox(world, wall)
+    # The pipe is the test's, and another user may write to it but not open it.
+    to_errors = "tee /dev/stderr" if user is None else "(cat >&2)"
     output = await run(
         world,
         sandbox,
         "echo text > new && cat new && mkdir -p a/b && mv new a/b && rm -r a"
         " && python3 -c 'print(6*7)'"
-        " && cat <(echo substituted) && echo x > /dev/null && echo x | tee /dev/stderr > /dev/null"
+        f" && cat <(echo substituted) && echo x > /dev/null && echo x | {to_errors} > /dev/null"
         " && head -c 4 /dev/urandom | wc -c && cat {out}/kept".format_map(world.words),
     )
     assert output == "text\n42\nsubstituted\nx\n4\nkept as it is\n"
 
 
 async def test_a_server_can_be_tested_inside_without_a_network(world: World) -> None:
-    sandbox = await open_sandbox("namespaces")
+    sandbox = await open_sandbox(world, "namespaces")
     script = (
         "import socket, threading\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
@@ -232,18 +260,18 @@ async def test_a_server_can_be_tested_inside_without_a_network(world: World) -> 
 async def test_the_exit_code_is_that_of_the_command(
     world: World, wall: Wall, command: str, code: int
 ) -> None:
-    sandbox = await open_sandbox(wall)
+    sandbox = await open_sandbox(world, wall)
     arguments = await sandbox.wrap(
         ("/bin/sh", "-c", command), policy=world.policy, directory=world.words["w"]
     )
-    result = await LocalProcesses().run(
+    result = await LocalProcesses(None, world.launches).run(
         arguments, directory="/", timeout_seconds=SECONDS, output_bytes_max=1_000
     )
     assert (result.exit_code or 0) % 256 in {code, 256 - 9 if code == 137 else code}
 
 
 async def test_everything_that_a_command_started_ends_with_its_group(world: World) -> None:
-    sandbox = await open_sandbox("namespaces")
+    sandbox = await open_sandbox(world, "namespaces")
     loop = "while :; do echo x >> alive; sleep 0.02; done"
     await run(world, sandbox, f"setsid env -i sh -c '{loop}' > /dev/null 2>&1 & sleep 0.3")
     alive = Path(world.words["w"], "alive")

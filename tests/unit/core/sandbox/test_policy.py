@@ -48,3 +48,14 @@ def test_a_file_can_be_made_writable_unless_it_is_hidden() -> None:
         assert allowing.access(path) == "write"
         assert (allowing.network, allowing.temporary) == (True, "/t")
     assert policy.allowing("/elsewhere/file").access("/elsewhere/other") == "read"
+
+
+def test_directories_around_a_protected_place_cannot_be_renamed() -> None:
+    policy = make_policy(
+        (Place("write", "/w"), Place("hide", "/w/a/b/data"), Place("reserve", "/w/.git/hooks"))
+    )
+    kept = {place.path for place in policy.places if place.access == "keep"}
+    assert kept == {"/w/a", "/w/a/b", "/w/.git"}
+    assert policy.access("/w/a/file") == "write"
+    assert policy.access("/w/.git/hooks/x") == "read"
+    assert [place.path for place in make_policy((Place("hide", "/x/y"),)).places] == ["/x/y"]
