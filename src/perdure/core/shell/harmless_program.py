@@ -211,11 +211,12 @@ def _is_harmless(options: _Options, arguments: Sequence[str]) -> bool:
     operands, at = 0, 0
     while at < len(arguments):
         word = arguments[at]
-        if word == "--":
+        # Where a further operand is a file to write, some programs take any word for one.
+        fixed = operands > 0 and options.operands_max is not None
+        if word == "--" and not fixed:
             operands += len(arguments) - at - 1
             break
-        # A program that takes operands in a fixed place takes none for an option after the first.
-        taken = None if operands and options.operands_max is not None else _taken(options, word)
+        taken = None if fixed else _taken(options, word)
         # A value that looks like an option is one to a program for which the value is optional.
         if taken is None or "".join(arguments[at + 1 : at + taken]).startswith("-"):
             return False

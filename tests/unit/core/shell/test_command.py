@@ -272,6 +272,8 @@ def test_what_stays_inside_is_not_asked_about(command: str) -> None:
         ("uniq x -f1", "uniq x -f1"),
         ("xxd -c16 x", "xxd *"),
         ("xxd x -c16", "xxd x -c16"),
+        ("xxd x --", "xxd x --"),
+        ("xxd -- x", "xxd *"),
         ("git diff -U --output=x", "git diff -U --output=x"),
         ("git diff -U 5 x", "git diff *"),
         ("sort -t -o x", "sort -t -o x"),
