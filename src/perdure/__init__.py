@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from perdure import events, testing
     from perdure.client.blocking_client import BlockingClient, connect_blocking
     from perdure.client.client import Client, connect, resume_events
+    from perdure.client.conversation.blocking_session import BlockingAnswer, BlockingSession
+    from perdure.client.conversation.requests import PermissionHandler, QuestionHandler, Refusal
+    from perdure.client.conversation.session import Answer, AnswerError, Session
     from perdure.client.errors import ClientError
     from perdure.client.pages import History
     from perdure.client.reconnect import Reconnected
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from perdure.location.context.registry import ContextText, Subject
     from perdure.runtime.plugins.plugins import Plugin, PluginError, PluginHost
     from perdure.schema.approval.permission import PermissionRequest
+    from perdure.schema.approval.permission import Reply as PermissionReply
     from perdure.schema.approval.question import QuestionRequest
     from perdure.schema.errors import (
         AttemptNotFoundError,
@@ -111,11 +115,15 @@ __all__ = [
     "AdmittedPrompt",
     "AgentInfo",
     "AgentSwitchedMessage",
+    "Answer",
+    "AnswerError",
     "AssistantMessage",
     "AssistantPart",
     "AttemptNotFoundError",
+    "BlockingAnswer",
     "BlockingClient",
     "BlockingHost",
+    "BlockingSession",
     "CallOptions",
     "Client",
     "ClientError",
@@ -156,8 +164,10 @@ __all__ = [
     "PendingState",
     "PerdureError",
     "PermissionConflictError",
+    "PermissionHandler",
     "PermissionID",
     "PermissionNotFoundError",
+    "PermissionReply",
     "PermissionRequest",
     "Plugin",
     "PluginError",
@@ -170,14 +180,17 @@ __all__ = [
     "ProviderNotFoundError",
     "PtyID",
     "PtyNotFoundError",
+    "QuestionHandler",
     "QuestionID",
     "QuestionNotFoundError",
     "QuestionRequest",
     "ReasoningPart",
     "Reconnected",
+    "Refusal",
     "RevertConflictError",
     "RunningState",
     "ServiceUnavailableError",
+    "Session",
     "SessionBusyError",
     "SessionEvent",
     "SessionID",
@@ -219,10 +232,14 @@ _MODULES = ("events", "testing")
 _RENAMED = {
     "open": ("perdure.embedded.host", "open_host"),
     "open_blocking": ("perdure.embedded.blocking_host", "open_blocking_host"),
+    "PermissionReply": ("perdure.schema.approval.permission", "Reply"),
 }
 _NAMES = {
     "perdure.client.blocking_client": ("BlockingClient", "connect_blocking"),
     "perdure.client.client": ("Client", "connect", "resume_events"),
+    "perdure.client.conversation.blocking_session": ("BlockingAnswer", "BlockingSession"),
+    "perdure.client.conversation.requests": ("PermissionHandler", "QuestionHandler", "Refusal"),
+    "perdure.client.conversation.session": ("Answer", "AnswerError", "Session"),
     "perdure.client.errors": ("ClientError",),
     "perdure.client.pages": ("History",),
     "perdure.client.reconnect": ("Reconnected",),

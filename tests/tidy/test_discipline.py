@@ -40,6 +40,7 @@ IMPORTS_LATE: Final[Mapping[str, str]] = {
     "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",
     "core/files/exact_edit.py": "lines are compared only for an edit",
+    "embedded/host.py": "tools of the program are loaded with the engine",
     "net/host_name.py": "the tables of names that are not ASCII are loaded with the first of them",
     "llm/": "a provider's wire protocol is loaded when a route first needs it",
     "location/": "the bundled catalog and tools are loaded with the first Location",

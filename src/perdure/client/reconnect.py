@@ -80,7 +80,7 @@ async def resume(
                         yield event
             tries.lost(None)
         except ClientError as error:
-            if not _may_recover(error):
+            if not may_recover(error):
                 raise
             tries.lost(error)
         await asyncio.sleep(tries.pause)
@@ -116,6 +116,6 @@ class _Tries:
         self._cause = cause
 
 
-def _may_recover(error: ClientError) -> bool:
+def may_recover(error: ClientError) -> bool:
     """Whether a later attempt may succeed."""
     return error.reason == "transport" or error.status in _GATEWAY_STATUSES

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from typing import Unpack
 
 from perdure.client.blocking import Blocking
-from perdure.client.generated.blocking_groups import BlockingGroups
+from perdure.client.blocking_client import BlockingClient
 from perdure.embedded.host import Host, HostOptions, open_host
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.tools.api.registry import ToolRegistry
 
 
-class BlockingHost(BlockingGroups):
+class BlockingHost(BlockingClient):
     """A Host whose calls block until their answers are there. For one thread."""
 
     def __init__(self, host: Host, blocking: Blocking) -> None:
@@ -29,8 +29,8 @@ def open_blocking_host(
     """As `perdure.open`, for a program without an event loop.
 
     ```python
-    with perdure.open_blocking(".", data_dir="data") as host:
-        session = host.sessions.create(model="demo/demo")
+    with perdure.open_blocking(".") as host:
+        print(host.ask("list the files here", model="demo/demo"))
     ```
 
     The host works while a call waits or an event stream is read, and stands still in between:

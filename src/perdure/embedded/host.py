@@ -8,8 +8,9 @@ Invariant: leaving the scope releases everything, and an error of the body leave
 """
 
 import asyncio
+import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Final, Generic, TypedDict, TypeVar, Unpack
 
@@ -17,6 +18,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.client.client import Client
+from perdure.client.conversation.requests import (
+    Elsewhere,
+    Handlers,
+    PermissionHandler,
+    QuestionHandler,
+)
 from perdure.client.wire_client import WireClient
 from perdure.core.models import catalog
 from perdure.core.models.catalog import CatalogProvider
@@ -28,11 +35,13 @@ from perdure.llm.model_call import ModelCall
 from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
+from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 from perdure.server import app
 from perdure.server.settings import ServerSettings
 
 if TYPE_CHECKING:
+    from perdure.embedded.program import ProgramTool
     from perdure.runtime.plugins.plugins import Plugins
     from perdure.tools.api.registry import ToolRegistry
 
@@ -42,8 +51,10 @@ _BASE_URL: Final = "http://localhost"
 class Host(Client):
     """A client whose server is in the same process, with the tools and plugins of the program."""
 
-    def __init__(self, runtime: Runtime, transport: AsgiTransport) -> None:
-        super().__init__(_BASE_URL, transport=transport)
+    def __init__(
+        self, runtime: Runtime, transport: AsgiTransport, handlers: Handlers | None = None
+    ) -> None:
+        super().__init__(_BASE_URL, transport=transport, handlers=handlers)
         self._runtime = runtime
 
     @property
@@ -102,20 +113,39 @@ class HostOptions(TypedDict, total=False):
     """Where spans and metrics go, such as perdure.host.telemetry.OpenTelemetry()."""
     environment: Environment | None
     """The user's variables and directories; those of this process by default."""
+    tools: "Sequence[ProgramTool]"
+    """Tools of the program: typed functions, or what `perdure.tool` made of them."""
+    system: str
+    """What every Session is told besides the prompt of its agent."""
+    providers: JsonObject
+    """Providers and models, as in `providers` of a configuration, which takes precedence."""
+    on_permission: PermissionHandler | Elsewhere | None
+    """Decides about permissions for `ask` and `stream`; without it they are refused."""
+    on_question: QuestionHandler | Elsewhere | None
+    """Answers the questions of a model for `ask` and `stream`."""
 
 
 def open_host(directory: str = ".", **options: Unpack[HostOptions]) -> "HostScope[Host]":
     """A host in this process that works in the project `directory`.
 
     ```python
-    async with perdure.open(".", data_dir="data") as host:
-        session = await host.sessions.create(model="demo/demo")
+    async with perdure.open(".") as host:
+        print(await host.ask("list the files here", model="demo/demo"))
     ```
 
     Leaving the scope ends what runs and releases tasks, files and registrations. Work that was
-    admitted and not finished goes on when a process opens the same data directory again.
+    admitted and not finished goes on when a process opens the same data directory again. Raises
+    TypeError for an unknown option.
     """
-    return HostScope(Host, make_settings(directory, options))
+    settings = make_settings(directory, options)
+    handlers = Handlers(
+        permission=options.get("on_permission"), question=options.get("on_question")
+    )
+    return HostScope(
+        lambda runtime, transport: Host(runtime, transport, handlers),
+        settings,
+        prepare=_make_prepare(options),
+    )
 
 
 def open_wire_host(directory: str = ".", **options: Unpack[HostOptions]) -> "HostScope[WireHost]":
@@ -135,8 +165,12 @@ class HostScope(Generic[C]):
         client: Callable[[Runtime, AsgiTransport], C],
         settings: RuntimeSettings,
         open_runtime: OpenRuntime = open_runtime,
+        *,
+        prepare: Callable[[Runtime], None] | None = None,
     ) -> None:
+        """`prepare` is called with the runtime before any client can use it."""
         self._client = client
+        self._prepare = prepare
         self._settings = settings
         self._open_runtime = open_runtime
         self._stack = AsyncExitStack()
@@ -147,6 +181,8 @@ class HostScope(Generic[C]):
             data_directory.prepare_directory(settings.data_dir)
             key = secrets.load_cursor_key(settings.data_dir)
             runtime = await stack.enter_async_context(self._open_runtime(settings))
+            if self._prepare is not None:
+                self._prepare(runtime)
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             application = app.make_app(
                 runtime,
@@ -163,7 +199,11 @@ class HostScope(Generic[C]):
 
 
 def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
-    """The settings of a runtime that these options ask for."""
+    """The settings of a runtime that these options ask for. Raises TypeError for unknown ones."""
+    if unknown := sorted(set(options) - HostOptions.__optional_keys__):
+        close = difflib.get_close_matches(unknown[0], HostOptions.__optional_keys__, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise TypeError(f"perdure.open has no option {unknown[0]!r}{hint}")
     found = options.get("environment") or environment.from_process()
     data_dir = options.get("data_dir")
     kept = found if data_dir is None else replace(found, data_dir=os.path.abspath(data_dir))
@@ -180,6 +220,25 @@ def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
         installed_plugins=options.get("installed_plugins", False),
         telemetry=options.get("telemetry"),
     )
+
+
+def _make_prepare(options: HostOptions) -> Callable[[Runtime], None] | None:
+    """What adds the contributions of the program, if it has any: adding them loads the engine."""
+    if not (options.get("tools") or options.get("system") or options.get("providers")):
+        return None
+
+    def prepare(runtime: Runtime) -> None:
+        from perdure.embedded.program import ProgramPlugin
+
+        runtime.plugins.add(
+            ProgramPlugin(
+                tools=options.get("tools", ()),
+                system=options.get("system", ""),
+                providers=options.get("providers", {}),
+            )
+        )
+
+    return prepare
 
 
 def _providers(models: Mapping[str, ModelCall]) -> tuple[CatalogProvider, ...]:

@@ -205,53 +205,50 @@ async def compose(
 def _build_runtime(
     settings: RuntimeSettings, platform: Platform, requests: PendingRequests, database_path: str
 ) -> Runtime:
-    database, clock = platform.database, platform.clock
-    store = _build_store(platform)
-    hub = LiveHub(platform.ids)
+    clock, store, hub = platform.clock, _build_store(platform), LiveHub(platform.ids)
     store.listen(hub.publish_stored, live=True)
     followers = EventFollowers(store)
     locations = SessionLocations(store)
     engine = LazyEngine()
-    publish_status = partial(_publish_status, hub=hub, engine=engine)
-    coordinator = RunCoordinator(engine.drain, status=publish_status)
+    status = partial(_publish_status, hub=hub, engine=engine)
+    coordinator = RunCoordinator(engine.drain, status=status)
     activity = SessionActivity(store, coordinator, clock, resumes=settings.resumes)
-    sessions = Sessions(
-        SessionServices(
-            store=store,
-            tails=followers,
-            coordinator=coordinator,
-            activity=activity,
-            engine=engine.get,
-            known=locations,
-            clock=clock,
-            ids=platform.ids,
-            default_location=LocationRef(directory=settings.default_directory),
-        )
+    services = SessionServices(
+        store=store,
+        tails=followers,
+        coordinator=coordinator,
+        activity=activity,
+        engine=engine.get,
+        known=locations,
+        clock=clock,
+        ids=platform.ids,
+        default_location=LocationRef(directory=settings.default_directory),
     )
-    engine.connect(
-        EngineDeps(
-            settings=settings,
-            platform=platform,
-            store=store,
-            hub=hub,
-            sessions=sessions,
-            coordinator=coordinator,
-            activity=activity,
-            pending=requests,
-        )
+    sessions = Sessions(services)
+    deps = EngineDeps(
+        settings=settings,
+        platform=platform,
+        store=store,
+        hub=hub,
+        sessions=sessions,
+        coordinator=coordinator,
+        activity=activity,
+        pending=requests,
+    )
+    engine.connect(deps)
+    deletions = SessionDeletions(
+        store, followers, coordinator, activity, clock=clock, engine=engine
     )
     return Runtime(
         health=_build_health(platform, coordinator, database_path),
         sessions=sessions,
         changes=SessionChanges(store, coordinator, clock),
         forks=SessionForks(store, locations, clock, platform.ids),
-        deletions=SessionDeletions(
-            store, followers, coordinator, activity, clock=clock, engine=engine
-        ),
-        snapshots=SessionSnapshots(database),
+        deletions=deletions,
+        snapshots=SessionSnapshots(platform.database),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
-        children=SessionChildren(database),
+        children=SessionChildren(platform.database),
         usage=SessionUsages(store, clock),
         recovery=SessionRecovery(store, coordinator),
         hub=hub,

@@ -2,15 +2,12 @@
 
 msgspec handles scalars, containers, Literal, enums, dataclasses, structs, TypedDict and unions. A
 text in Annotated describes its parameter. A parameter whose type holds a pydantic model, or whose
-Annotated holds pydantic's Field, is described and checked by pydantic. A program that uses pydantic
-has imported it; this module never does.
+Annotated holds pydantic's Field, is described and checked by pydantic (schema.type_schema).
 
 Invariant: a parameter that cannot be described is refused when the tool is made, with its name.
 """
 
-import dataclasses
 import inspect
-import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Final, cast
@@ -18,19 +15,17 @@ from typing import Annotated, Final, cast
 import msgspec
 from msgspec import Meta
 
-from perdure.schema.codec import JsonObject, JsonValue, Record
+from perdure.schema import type_schema
+from perdure.schema.codec import JsonValue, Record
+from perdure.schema.type_schema import TypeForm, TypeSchemaError
 from perdure.schema.value import Value
 from perdure.tools.api import input_schema
 from perdure.tools.api.registry import ToolRegistrationError
 from perdure.tools.api.tool import ToolCallContext, ToolFailure
 
-TypeForm = JsonValue
-"""A type as it is written in a signature: Python has no type for those."""
 Check = Callable[[object], object]
 Field = tuple[str, TypeForm] | tuple[str, TypeForm, JsonValue]
 
-_PYDANTIC_MARK: Final = "__pydantic_core_schema__"
-"""Every model and every dataclass of pydantic has this attribute."""
 _VARIABLE: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -90,11 +85,13 @@ def _kind(annotation: TypeForm, name: str, parameter: str) -> tuple[TypeForm, Ch
     """The type that msgspec describes and checks, and what remains to be checked afterwards."""
     plain, notes = _plain(annotation), _notes(annotation)
     about = tuple(Meta(description=note) if isinstance(note, str) else note for note in notes)
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is not None and _needs_pydantic(annotation, pydantic):
-        adapter = _adapter(annotation, pydantic, name, parameter)
-        schema = _written_out(adapter.json_schema(), name, parameter)
-        return Annotated[JsonValue, Meta(extra_json_schema=schema), *about], adapter.validate_python
+    try:
+        described = type_schema.describe_with_pydantic(annotation)
+    except TypeSchemaError as error:
+        raise _refused(name, parameter, str(error)) from error
+    if described is not None:
+        checked = Annotated[JsonValue, Meta(extra_json_schema=described.schema), *about]
+        return checked, described.convert
     if not about:
         return plain, None
     return Annotated[plain, *about], None
@@ -122,7 +119,7 @@ def _record(fields: list[Field], name: str) -> type[Record]:
             rename=None,
         )
         input_schema.input_schema(cast("type[Record]", made))
-    except input_schema.InputSchemaError as error:
+    except TypeSchemaError as error:
         raise ToolRegistrationError(f"tool {name!r}: {error}") from error
     except (TypeError, ValueError) as error:
         raise ToolRegistrationError(f"tool {name!r} cannot be described: {error}") from error
@@ -140,57 +137,6 @@ def _notes(annotation: TypeForm) -> tuple[str | Meta, ...]:
     if typing.get_origin(annotation) is not Annotated:
         return ()
     return tuple(note for note in typing.get_args(annotation)[1:] if isinstance(note, str | Meta))
-
-
-def _needs_pydantic(
-    annotation: TypeForm, pydantic: JsonValue, *, within: tuple[type, ...] = ()
-) -> bool:
-    """Whether `annotation` holds a model, a dataclass or a Field of pydantic, at any depth."""
-    if isinstance(annotation, pydantic.fields.FieldInfo):
-        return True
-    parts = typing.get_args(annotation)
-    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        # A dataclass that contains itself is looked at once.
-        parts = () if annotation in within else _field_types(annotation)
-        within = (*within, annotation)
-    marked = isinstance(annotation, type) and hasattr(annotation, _PYDANTIC_MARK)
-    return marked or any(_needs_pydantic(part, pydantic, within=within) for part in parts)
-
-
-def _field_types(kind: type) -> tuple[TypeForm, ...]:
-    try:
-        return tuple(typing.get_type_hints(kind, include_extras=True).values())
-    except NameError:
-        # msgspec reports the unknown name when it describes the type.
-        return ()
-
-
-def _adapter(annotation: TypeForm, pydantic: JsonValue, name: str, parameter: str) -> JsonValue:
-    try:
-        return pydantic.TypeAdapter(annotation)
-    except pydantic.errors.PydanticUserError as error:
-        raise _refused(name, parameter, f"cannot be described by pydantic: {error}") from error
-
-
-def _written_out(schema: JsonObject, name: str, parameter: str) -> JsonObject:
-    try:
-        return _untitled(input_schema.written_out(schema))
-    except input_schema.InputSchemaError as error:
-        raise _refused(name, parameter, str(error)) from error
-
-
-def _untitled(node: JsonValue) -> JsonValue:
-    """`node` without titles, which repeat class names; a property named `title` stays."""
-    if isinstance(node, list):
-        return [_untitled(item) for item in cast("list[JsonValue]", node)]
-    if not isinstance(node, dict):
-        return node
-    members = cast("JsonObject", node)
-    return {
-        key: _untitled(value)
-        for key, value in members.items()
-        if key != "title" or not isinstance(value, str)
-    }
 
 
 def _checked(check: Check, name: str, value: object) -> object:

@@ -26,8 +26,9 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.ids import MessageID
 from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import ToolContent
+from perdure.schema.type_schema import TypeSchemaError
 from perdure.schema.value import Value
-from perdure.tools.api.input_schema import InputSchemaError, input_schema, without_nulls
+from perdure.tools.api.input_schema import input_schema, without_nulls
 from perdure.tools.api.tool import InputT, OutputT, Tool, ToolCallContext, ToolEffect, ToolFailure
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -180,7 +181,7 @@ def _registration(tool: Tool[InputT, OutputT]) -> Registration:
         raise ToolRegistrationError(f"invalid tool name {tool.name!r}")
     try:
         schema = input_schema(tool.input)
-    except InputSchemaError as error:
+    except TypeSchemaError as error:
         raise ToolRegistrationError(f"tool {tool.name!r}: {error}") from error
 
     async def run(input: JsonObject, context: ToolCallContext) -> Settled:
