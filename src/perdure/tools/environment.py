@@ -83,7 +83,7 @@ class ToolEnvironment(Value, kw_only=True):
     @property
     def file_permissions(self) -> FilePermissions:
         """Decides which files may be shown and changed."""
-        return FilePermissions(self.permissions, self.path_access, self.mutations.read_tracker)
+        return FilePermissions(self.permissions, self.path_access, self.mutations)
 
 
 def reason(error: OSError) -> str:
@@ -99,8 +99,3 @@ def encode_text(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ToolFailure("The text is not valid Unicode: it holds half a character") from error
-
-
-def printable(name: str) -> str:
-    """A file name as text: bytes that are not UTF-8 become replacement characters."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping
 
 from perdure.core import limits
+from perdure.core.files.paths import printable
 from perdure.core.skills import skill
 from perdure.core.skills.skill import SkillError
 from perdure.host.files import cached_files
@@ -21,7 +22,6 @@ from perdure.location.skills.scan import FoundFile, NameOf, Scan
 from perdure.ports import Clock
 from perdure.schema.settings.skill import SkillInfo
 from perdure.schema.value import Value
-from perdure.tools.environment import printable
 
 logger = logging.getLogger(__name__)
 

@@ -16,13 +16,14 @@ from functools import cached_property
 
 from perdure.core import limits
 from perdure.core.files import mime
+from perdure.core.files.paths import printable
 from perdure.core.text import fuzzy
 from perdure.host import descriptors
 from perdure.ports import Filesystem
 from perdure.schema.errors import DomainError, InvalidRequestError, NotFoundError
 from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
 from perdure.tools.api.tool import ToolFailure
-from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.search import search
 
 

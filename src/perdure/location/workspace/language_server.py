@@ -18,6 +18,7 @@ from typing import Final
 from msgspec import field
 
 from perdure.core import limits
+from perdure.core.files.paths import printable
 from perdure.core.language_server import diagnostic
 from perdure.core.language_server import message as lsp_message
 from perdure.core.language_server.diagnostic import Diagnostic, Published
@@ -33,7 +34,6 @@ from perdure.core.settings.edit_programs import EditProgram
 from perdure.ports import PipedProcess, PipedProcesses
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import State, Value
-from perdure.tools.environment import printable
 
 logger = logging.getLogger(__name__)
 

@@ -7,12 +7,13 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
+from perdure.core.files.paths import printable
 from perdure.core.limits import SEARCH_RESULTS_DEFAULT, SEARCH_RESULTS_MAX
 from perdure.ports import Filesystem
 from perdure.schema.codec import Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.files.file_permissions import Omitted
 from perdure.tools.files.path_access import Target
 from perdure.tools.search import search

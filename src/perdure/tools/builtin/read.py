@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from perdure.core.files.paths import is_within
+from perdure.core.files.paths import is_within, printable
 from perdure.core.limits import (
     DIRECTORY_ENTRIES_MAX,
     DOCUMENT_BYTES_MAX,
@@ -28,7 +28,7 @@ from perdure.schema.codec import Record
 from perdure.schema.session.tool import FileContent, TextContent, ToolContent
 from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, printable, reason
+from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.files import read_tracking
 from perdure.tools.files.file_permissions import FileView, Omitted
 from perdure.tools.files.line_pager import LinePager

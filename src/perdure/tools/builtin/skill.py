@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core import limits
-from perdure.core.files.paths import is_within
+from perdure.core.files.paths import is_within, printable
 from perdure.core.skills import skill
 from perdure.core.text import xml_tags
 from perdure.llm.encoding.shared import escape_markup
@@ -21,7 +21,7 @@ from perdure.schema.codec import Record
 from perdure.schema.session.tool import TextContent, ToolContent
 from perdure.schema.settings.skill import SkillInfo
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
-from perdure.tools.environment import ToolEnvironment, printable
+from perdure.tools.environment import ToolEnvironment
 
 DESCRIPTION: Final = """\
 Load a skill: instructions that were written for a particular kind of task.

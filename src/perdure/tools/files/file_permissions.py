@@ -5,8 +5,8 @@ created, moved or removed needs `edit`. Both are asked for its canonical path. A
 what rules deny, and names what a person would have to allow. A Protected path is asked about with
 the difference that the change makes.
 
-Invariant: a tool opens a file of a Target only after it has asked here (tests.contract.tools.files
-test_one_rule lists them).
+Invariant: a tool opens a file for a model only after it has asked here; tests.tidy.test_file_access
+lists those that do.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from perdure.core.approval import protected_paths
 from perdure.core.approval import rules as permission
 from perdure.core.files import exact_edit
+from perdure.core.files.paths import printable
 from perdure.core.limits import OMITTED_NAMES_MAX, PERMISSION_DIFF_CHARS_MAX
 from perdure.ports import PermissionAsk, PermissionGate
 from perdure.ports.offload import offload
@@ -23,8 +24,8 @@ from perdure.schema.approval.permission import Effect
 from perdure.schema.codec import Record
 from perdure.schema.value import Value
 from perdure.tools.api.tool import ToolCallContext
+from perdure.tools.files.mutation import FileMutations
 from perdure.tools.files.path_access import PathAccess, Target
-from perdure.tools.files.read_tracking import ReadTracker
 
 
 class Omitted(Record, frozen=True):
@@ -77,7 +78,7 @@ class FileView:
     def omitted(self) -> Omitted | None:
         if not self._denied and not self._asked:
             return None
-        return Omitted(denied=self._denied, needs_permission=tuple(self._asked))
+        return Omitted(denied=self._denied, needs_permission=tuple(map(printable, self._asked)))
 
 
 class FileChange(Value, kw_only=True):
@@ -95,7 +96,7 @@ Preview = Callable[[], Awaitable[Sequence[FileChange]]]
 class FilePermissions(Value):
     gate: PermissionGate
     path_access: PathAccess
-    tracker: ReadTracker
+    mutations: FileMutations
 
     async def refuse_denied(self, context: ToolCallContext, target: Target) -> None:
         """Refuse what a rule denies to read, before it is known whether it exists."""
@@ -108,10 +109,9 @@ class FilePermissions(Value):
             await self.gate.require(_ask(context, "read", (target,), save=("*",)))
 
     async def require_used(self, context: ToolCallContext, target: Target) -> None:
-        """Require that a tool may use the content, unless the Session knows the file already."""
+        """Require that a tool may use the content, unless the Session knows it as it is now."""
         effect = await self._effect(context, "read", target)
-        known = self.tracker.version(context.session_id, target.path) is not None
-        if effect == "deny" or (effect == "ask" and not known):
+        if effect == "deny" or (effect == "ask" and not await self._is_known(context, target)):
             await self.require_shown(context, target)
 
     async def view(self, context: ToolCallContext) -> FileView:
@@ -139,11 +139,11 @@ class FilePermissions(Value):
         """
         guarded = [target for target in targets if target.protection is not None]
         ordinary = [target for target in targets if target.protection is None]
-        if ordinary:
-            await self.gate.require(_ask(context, "edit", ordinary, save=("*",)))
         for target in guarded:
             if await self._effect(context, "edit", target) == "deny":
                 await self.gate.require(_ask(context, "edit", (target,), save=()))
+        if ordinary:
+            await self.gate.require(_ask(context, "edit", ordinary, save=("*",)))
         for target in uses:
             await self.require_used(context, target)
         if not guarded:
@@ -162,6 +162,15 @@ class FilePermissions(Value):
             asked = [it for it in changes if _counts(it) and _governs(it) is governs]
             if asked:
                 await self.gate.require(await _ask_protected(context, asked, governs=governs))
+
+    async def _is_known(self, context: ToolCallContext, target: Target) -> bool:
+        known = self.mutations.read_tracker.version(context.session_id, target.path)
+        if known is None:
+            return False
+        try:
+            return known == await self.mutations.load_version(target)
+        except OSError:
+            return False
 
     async def _effect(self, context: ToolCallContext, action: str, target: Target) -> Effect:
         return await self.gate.evaluate(_ask(context, action, (target,), save=()))

@@ -50,6 +50,10 @@ class FileMutations:
         if known is not None and known != await read_tracking.version_in(data):
             raise StaleContentError(target.path)
 
+    async def load_version(self, target: Target) -> str:
+        """The version of the file as it is now."""
+        return await read_tracking.version_at(self._files(target), target.path)
+
     async def note(self, session_id: SessionID, target: Target, data: bytes) -> None:
         """Record that the Session knows the content `data`, by reading or writing it."""
         version = await read_tracking.version_in(data)

@@ -1,5 +1,6 @@
 """One rule for one file: what `read` and `edit` rules say holds for every tool and spelling."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -207,6 +208,20 @@ async def test_denied_files_take_no_place_of_those_that_are_shown(make: Make) ->
     assert found["omitted"] == {"denied": 40, "needsPermission": []}
 
 
+async def test_names_that_are_no_text_are_left_out_too(make: Make) -> None:
+    bench = make(rules("ask read odd/*"))
+    folder = os.fsencode(bench.root / "odd")
+    os.mkdir(folder)
+    with open(folder + b"/\xff.txt", "wb") as file:
+        file.write(b"sesame\n")
+    for found in (
+        await bench.structured("glob", pattern="odd/*"),
+        await bench.structured("grep", pattern="s"),
+        await bench.structured("read", path="odd"),
+    ):
+        assert found["omitted"] == {"denied": 0, "needsPermission": ["odd/\ufffd.txt"]}
+
+
 async def test_whether_a_denied_file_exists_is_not_told(make: Make) -> None:
     bench = make(rules("deny read secrets/*"))
     for tool in ("read", "grep", "glob"):
@@ -239,6 +254,9 @@ async def test_what_the_session_has_read_may_be_used_again_without_another_quest
     for approval in await bench.saved.list(PLACE.project_id):
         await bench.saved.remove(approval.id)
     assert await bench.verdict("grep", path=FILE, pattern="open") == "allow"
+    # Another program has changed it: that content was not approved.
+    bench.write({FILE: "open another\n"})
+    assert await bench.verdict("grep", path=FILE, pattern="open") == "ask"
     bench.agents["build"] = rules("deny read secrets/*")
     assert await bench.verdict("grep", path=FILE, pattern="open") == "deny"
 
