@@ -142,11 +142,9 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             raise
         finally:
             output.close()
-        warnings = (
-            *_outside_paths(input.command, directory),
-            *_refusals(result, output, launch),
-            *await bash_sandbox.remove_appeared(environment, launch),
-        )
+        removed = await bash_sandbox.remove_appeared(environment, launch)
+        refused = _refusals(result, output, launch)
+        warnings = (*_outside_paths(input.command, directory), *refused, *removed)
         return await _make_output(result, output, warnings, environment.output_limits)
 
     return Tool(
