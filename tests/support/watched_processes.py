@@ -1,7 +1,10 @@
 """Real processes that a test has a hand in."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from perdure.host.process import table
 from perdure.host.process.runner import LocalProcesses
 from perdure.ports import ProcessResult
 
@@ -34,3 +37,14 @@ class WatchedProcesses:
     async def starting(self, arguments: Sequence[str], seconds: float) -> float:
         """Before each one; how many seconds it is given instead of `seconds`."""
         return seconds
+
+
+def has_process_in(directory: Path) -> bool:
+    """Whether a process runs there; one in a sandbox does not know its own number."""
+    for row in table.list_rows():
+        try:
+            if os.readlink(f"/proc/{row.pid}/cwd") == str(directory):
+                return True
+        except OSError:
+            continue
+    return False

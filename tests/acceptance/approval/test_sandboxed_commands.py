@@ -16,8 +16,8 @@ from tests.support import polling
 from tests.support.api import Api
 from tests.support.instance import running
 from tests.support.project import ProjectFolders, make_folders
-from tests.support.running_processes import has_process_in
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
+from tests.support.watched_processes import has_process_in
 
 CAREFUL = {"careful": {"system": "Be careful."}}
 """An agent without rules: a person is asked about everything."""
@@ -133,7 +133,7 @@ async def test_nothing_is_written_outside(
 async def test_the_model_is_told_what_the_sandbox_may_have_refused(
     api: Api, provider: ScriptedProvider, folders: ProjectFolders, root: Path
 ) -> None:
-    told = await said(api, provider, bash(f"touch {root}/home/file"))
+    told = await said(api, provider, bash(f"touch {root / 'home'}/file"))
     assert "Read-only file system" in told
     assert f"It can write only to {folders.project}" in told
     assert "`outside`" in told
@@ -213,7 +213,7 @@ async def test_an_interrupted_command_leaves_nothing_running(
 async def test_a_person_lets_a_command_out_once(
     api: Api, provider: ScriptedProvider, root: Path
 ) -> None:
-    command = f"echo out > {root}/home/file"
+    command = f"echo out > {root / 'home'}/file"
     async with asked(api, provider, bash(command, outside=True)) as request:
         assert (request["action"], request["resources"]) == ("outside_sandbox", [command])
         assert request["save"] == [command]
@@ -227,7 +227,7 @@ async def test_a_person_lets_a_command_out_once(
 async def test_always_means_exactly_this_command(
     api: Api, provider: ScriptedProvider, root: Path
 ) -> None:
-    command = f"echo out >> {root}/home/file"
+    command = f"echo out >> {root / 'home'}/file"
     async with asked(api, provider, bash(command, outside=True)) as request:
         await reply(api, request, "always")
     await said(api, provider, bash(command, outside=True))
@@ -282,7 +282,7 @@ def edit_programs(script: str) -> JsonObject:
 async def test_programs_that_run_after_an_edit_are_inside(
     provider: ScriptedProvider, folders: ProjectFolders, root: Path
 ) -> None:
-    out = f"{root}/home/escaped"
+    out = f"{root / 'home'}/escaped"
     script = f"echo x >> inside; echo x >> {out}; cat {folders.data}/* >> found; echo $1 >> files"
     folders.configure_user(**edit_programs(script))
     async with running(folders) as server:
@@ -303,7 +303,7 @@ async def test_a_formatter_may_write_the_file_that_was_edited(
     rule = {"action": "external_directory", "resource": "*", "effect": "allow"}
     folders.configure_user(sandbox={"mode": mode}, formatter=formatter, permissions=[rule])
     async with running(folders) as server:
-        for path in ("a.txt", f"{root}/home/b.txt"):
+        for path in ("a.txt", f"{root / 'home'}/b.txt"):
             await said(server.api, provider, Call("write", {"path": path, "content": "text\n"}))
     assert (folders.project / "a.txt").read_text() == "TEXT\n"
     assert (folders.project / "a.txt.other").exists() == (mode == "workspace-write")

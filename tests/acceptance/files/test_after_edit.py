@@ -10,8 +10,8 @@ from perdure.schema.codec import JsonObject
 from tests.support import language_server
 from tests.support.instance import Instance, running
 from tests.support.project import distrust, make_folders
-from tests.support.running_processes import has_process_in
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
+from tests.support.watched_processes import has_process_in
 
 UPPER = "import sys; p = sys.argv[1]; t = open(p).read().upper(); open(p, 'w').write(t)"
 COMPLAIN = "import sys; print(sys.argv[1] + ':1: error: shouting'); sys.exit(1)"

@@ -190,15 +190,12 @@ def decide(
 def strictest(decisions: Iterable[Decision]) -> Decision:
     """The first that denies, else the first that asks, else one that allows."""
     asked: Decision | None = None
-    allowed: Decision | None = None
     for decision in decisions:
         if decision.effect == "deny":
             return decision
-        if decision.effect == "ask":
-            asked = asked or decision
-        else:
-            allowed = allowed or decision
-    return asked or allowed or Decision("allow")
+        if decision.effect == "ask" and asked is None:
+            asked = decision
+    return asked or Decision("allow")
 
 
 def decide_contained(

@@ -101,12 +101,8 @@ class BashOutput(Record, frozen=True):
 
 def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
     async def execute(input: BashInput, context: ToolCallContext) -> BashOutput:
-        if "\0" in input.command:
-            raise ToolFailure("A command cannot contain a NUL character")
+        _check_command(input.command)
         _check_timeout(input)
-        if len(input.command.encode()) > BASH_COMMAND_BYTES_MAX:
-            most = BASH_COMMAND_BYTES_MAX
-            raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
         workdir = "." if isinstance(input.workdir, UnsetType) else input.workdir
         directory = (await environment.path_access.claim(workdir, "directory", context)).path
         location = CommandDirectory(root=await environment.path_access.root(), directory=directory)
@@ -144,12 +140,9 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             raise
         finally:
             output.close()
-        warnings = (
-            *_outside_paths(input.command, directory),
-            *_refusals(result, output, launch),
-            *await guarded.list_changed(),
-            *await bash_sandbox.remove_appeared(environment, launch),
-        )
+        removed = await bash_sandbox.remove_appeared(environment, launch)
+        refused = (*_refusals(result, output, launch), *await guarded.list_changed())
+        warnings = (*_outside_paths(input.command, directory), *refused, *removed)
         return await _make_output(result, output, warnings, environment.output_limits)
 
     return Tool(
@@ -185,6 +178,14 @@ def _structured(output: BashOutput) -> BashStructured:
         timeout=output.timeout,
         job=UNSET if isinstance(output.job, UnsetType) else output.job.id,
     )
+
+
+def _check_command(command: str) -> None:
+    if "\0" in command:
+        raise ToolFailure("A command cannot contain a NUL character")
+    if len(command.encode()) > BASH_COMMAND_BYTES_MAX:
+        most = BASH_COMMAND_BYTES_MAX
+        raise ToolFailure(f"The command is longer than {most} bytes: write it to a file")
 
 
 def _check_timeout(input: BashInput) -> None:

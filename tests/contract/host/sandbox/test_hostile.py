@@ -21,7 +21,7 @@ from tests.contract.host.sandbox.hostile_commands import list_commands
 from tests.figures import Figure
 from tests.skipping import cannot_run
 from tests.support import polling
-from tests.support.running_processes import has_process_in
+from tests.support.watched_processes import has_process_in
 
 TOKEN: Final = "canary-token-7351"
 COMMANDS_MIN: Final = 400

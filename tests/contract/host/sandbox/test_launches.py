@@ -16,7 +16,7 @@ from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.ports import ProcessResult
 from tests.skipping import cannot_run
 from tests.support import polling
-from tests.support.running_processes import has_process_in
+from tests.support.watched_processes import has_process_in
 
 SECONDS = 20
 
