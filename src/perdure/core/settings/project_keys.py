@@ -63,6 +63,7 @@ KEYS: Final = (
     Key(("plugins",), "trusted"),
     Key(("providers",), "trusted", "providers"),
     Key(("references",), "trusted", "references"),
+    Key(("sandbox",), "never", "sandbox"),
     Key(("share",), "trusted"),
     Key(("shell",), "never", "shell"),
     Key(("skills",), "files", "skills"),

@@ -5,7 +5,7 @@ created, moved or removed needs `edit`. Both are asked for its canonical path. A
 what rules deny, and names what a person would have to allow. A Protected path is asked about with
 the difference that the change makes.
 
-Invariant: a tool opens a file for a model only after it has asked here; tests.tidy.test_file_access
+Invariant: a tool opens a file for a model only after it has asked here; tests.tidy.access
 lists those that do.
 """
 

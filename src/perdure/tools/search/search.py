@@ -57,11 +57,6 @@ EVERYTHING: Final = "**"
 Keep = Callable[[str], bool]
 """Whether a path that was found, relative to the search root, is kept."""
 
-
-def _keep_all(path: str) -> bool:
-    return True
-
-
 SearchPath = Annotated[
     str, Meta(description="Where to search; the project unless set.", min_length=1)
 ]
@@ -112,7 +107,7 @@ class LineSearch(Value, kw_only=True):
     pattern: str
     include: str | None
     matches_max: int
-    keep: Keep = _keep_all
+    keep: Keep | None = None
     """Whether the lines of a file may be shown, by its path below the directory."""
 
 
@@ -156,7 +151,7 @@ async def find_files(
     pattern: str,
     *,
     paths_max: int | None = None,
-    keep: Keep = _keep_all,
+    keep: Keep | None = None,
 ) -> FileListing:
     """The first files below `root` that match a pattern, relative to it and sorted."""
     wanted = parse_glob(pattern)
@@ -165,14 +160,14 @@ async def find_files(
 
     def parse_output() -> list[str]:
         names = prefilter.filter(result.output)
-        if keep is _keep_all and _SUFFIX_PATTERN.fullmatch(pattern):
+        if keep is None and _SUFFIX_PATTERN.fullmatch(pattern):
             first = sorted(names) if paths_max is None else heapq.nsmallest(paths_max, names)
             return [os.fsdecode(name[2:]) for name in first]
         paths = (os.fsdecode(name[2:]) for name in sorted(names))
         matching = paths if pattern == EVERYTHING else filter(wanted.matches, paths)
         return list(itertools.islice(filter(keep, matching), paths_max))
 
-    # On a thread: hundreds of thousands of names take a while.
+    # On a thread: hundreds of thousands of names take long.
     return FileListing(await asyncio.to_thread(parse_output), _is_complete(result))
 
 
@@ -201,7 +196,8 @@ class _Collector:
 
     def __init__(self, search: LineSearch, *, matches_max: int) -> None:
         self._wanted = None if search.include is None else parse_glob(search.include)
-        self._keep = lru_cache(maxsize=SEARCH_COLLECTED_MAX)(search.keep)
+        cached = lru_cache(maxsize=SEARCH_COLLECTED_MAX)
+        self._keep = None if search.keep is None else cached(search.keep)
         self._decoder = msgspec.json.Decoder(_Answer)
         self._matches_max = matches_max
         self._bytes = 0
@@ -252,7 +248,7 @@ class _Collector:
 
     def _is_included(self, path: str) -> bool:
         included = self._wanted is None or (_is_visible(path) and self._wanted.matches(path))
-        return included and self._keep(path)
+        return included and (self._keep is None or self._keep(path))
 
 
 async def _collect(
