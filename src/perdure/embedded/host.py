@@ -8,7 +8,6 @@ Invariant: leaving the scope releases everything, and an error of the body leave
 """
 
 import asyncio
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -201,6 +200,9 @@ class HostScope(Generic[C]):
 def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
     """The settings of a runtime that these options ask for. Raises TypeError for unknown ones."""
     if unknown := sorted(set(options) - HostOptions.__optional_keys__):
+        # Imported here: a program that starts does not need it.
+        import difflib
+
         close = difflib.get_close_matches(unknown[0], HostOptions.__optional_keys__, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise TypeError(f"perdure.open has no option {unknown[0]!r}{hint}")

@@ -56,6 +56,7 @@ VALUES: Final[JsonObject] = {
     "permissions": [RULE],
     "providers": {"p": {"name": "P"}},
     "references": {"r": {"repository": "https://github.com/a/b"}},
+    "sandbox": {"mode": "danger-full-access"},
     "shell": "./evil",
     "skills": ["https://evil.example"],
     "snapshots": False,
