@@ -193,6 +193,8 @@ def users_own(root: Path, provider: ScriptedProvider) -> ProjectFolders:
         permissions=[DENY_BASH, ASK_EDIT],
         # So that an address of this machine is reached wherever one on the internet would be.
         experimental={"webfetch": {"allowed_hosts": ["127.0.0.1"]}},
+        # So that nothing but trust keeps a program from acting.
+        sandbox={"mode": "danger-full-access"},
     )
     distrust(folders)
     folders.variables["SECRET"] = CANARY

@@ -38,7 +38,10 @@ def root() -> Iterator[Path]:
 
 @pytest.fixture
 def folders(root: Path, provider: ScriptedProvider) -> ProjectFolders:
-    return make_folders(root, provider, agents=CAREFUL)
+    made = make_folders(root, provider, agents=CAREFUL)
+    # A project's own agent would ask in any case.
+    made.configure_user(agents=CAREFUL)
+    return made
 
 
 def bash(command: str, **more: JsonValue) -> Call:
