@@ -35,7 +35,7 @@ FAULTS_SHOWN_MAX: Final = 20
 async def test_every_promise_is_kept_under_a_mixed_load(
     tmp_path: Path, processes: int, figure: Figure
 ) -> None:
-    effects = tmp_path / "temporary" / "effects.txt"
+    effects = tmp_path / "project" / "effects.txt"
     async with scripted_provider() as provider:
         provider.otherwise, provider.keeps_requests = PromptedModel(effects).answer, False
         fleet = Fleet(configure(tmp_path, provider), Random(SEED), processes)

@@ -32,7 +32,7 @@ from tests.harness.faults import disk_image
 from tests.harness.faults.recording_vfs import Mark, Operation, RecordingVfs
 from tests.power import workload
 
-IMAGES: Final = int(os.environ.get("PERDURE_IMAGES", "1120"))
+IMAGES: Final = int(os.environ.get("PERDURE_IMAGES", "1160"))
 """How many are looked at with the tests, one for each operation at least; there is no last one."""
 ROUNDS: Final = 7
 _MEMORY: Final = "/dev/shm"

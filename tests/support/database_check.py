@@ -12,6 +12,11 @@ from perdure.store.database.sqlite_connection import Connection
 from perdure.store.log import projector
 
 PROJECTIONS: Final = ("session", "session_message", "session_input", "todo")
+_READ: Final = {
+    "approval": "SELECT id, project_id, directory, session_id, agent, action, resource,"
+    " time_expires FROM approval"
+}
+"""How tables are read whose other columns name this machine's files."""
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
 _GAPS: Final = """
     SELECT session_id FROM event GROUP BY session_id
@@ -20,11 +25,12 @@ _GAPS: Final = """
 
 
 def dump(path: Path) -> dict[str, Sequence[Row]]:
-    """Every row of every table, in an order of its own."""
+    """Every row of every table, in an order of its own; without the inodes of places."""
     with closing(sqlite_connection.open_connection(str(path))) as connection:
         names = [str(row[0]) for row in _rows(connection, _TABLES)]
         return {
-            name: sorted(_rows(connection, f'SELECT * FROM "{name}"'), key=repr) for name in names
+            name: sorted(_rows(connection, _READ.get(name, f'SELECT * FROM "{name}"')), key=repr)
+            for name in names
         }
 
 

@@ -99,6 +99,9 @@ EXCHANGES: Final[Mapping[str, str]] = {
     r"permission_question: msgs pending \w+: \.data\[assistant\]\.snapshot is missing": (
         "nothing was changed, so that there is nothing to go back to"
     ),
+    r"permission_question: perm saved: \.data\[\]\.(scope|directory) is new": (
+        "an approval tells how far it reaches and where it was given (ADR 42)"
+    ),
     r"permission_question: pending \w+: \.data\[\]\.metadata is new": (
         "optional as published; what is asked for is shown"
     ),

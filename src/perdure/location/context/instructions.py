@@ -88,10 +88,11 @@ class InstructionTexts:
         """Whether rules let a file be shown. No person can be asked while context is observed.
 
         `is_meant`: the user or the convention names this very file as instructions, so that only a
-        denial holds.
+        denial holds. Raises OSError if the file cannot be looked at: where its link leads, and so
+        what rules say, is not known then.
         """
         shown = effect == "allow" or (effect == "ask" and is_meant)
-        if not shown and _may_exist(path):
+        if not shown and cached_files.exists(path):
             self.leave_out(path, f"the rules say {effect} to reading it")
         return shown
 

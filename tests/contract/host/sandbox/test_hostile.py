@@ -173,10 +173,11 @@ async def open_sandbox(world: World, wall: Wall) -> LocalSandbox:
 async def run(world: World, sandbox: LocalSandbox, command: str) -> str:
     """The output of a command in a workspace that has the files it uses."""
     inside = Path(world.words["w"])
-    mine = inside / "mine"
-    mine.write_text("mine")
     owner = inside.stat()
-    os.chown(mine, owner.st_uid, owner.st_gid)
+    with (inside / "mine").open("w") as mine:
+        mine.write("mine")
+        # By its descriptor: another command may remove the file meanwhile.
+        os.fchown(mine.fileno(), owner.st_uid, owner.st_gid)
     result = await LocalProcesses(None, world.launches).run(
         await sandbox.wrap(
             ("/bin/bash", "-c", command), policy=world.policy, directory=str(inside)

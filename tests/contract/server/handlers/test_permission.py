@@ -107,7 +107,8 @@ async def test_requests_of_a_location_come_with_it_and_approvals_do_not(port: in
         answer = await call(port, "GET", f"{SAVED}{query}")
         (saved,) = answer.json()["data"]
         expected = {"projectID": "global", "action": "bash", "resource": "ls *"}
-        assert answer.json() == {"data": [{"id": saved["id"], **expected}]}
+        where = {"scope": "project", "directory": saved["directory"]}
+        assert answer.json() == {"data": [{"id": saved["id"], **expected, **where}]}
     assert (await call(port, "GET", f"{SAVED}?projectID=p")).json() == {"data": []}
 
 
