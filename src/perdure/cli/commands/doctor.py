@@ -48,7 +48,7 @@ _WALLS: Final[dict[Wall, str]] = {
     "landlock": "landlock: files and sockets. It cannot keep commands from changing git hooks and"
     " the modes of files, or from seeing the names of other processes",
 }
-"""What is in force, and what it cannot do."""
+"""For each kind of sandbox: what it bounds, and what it cannot do."""
 
 
 class Finding(Value):

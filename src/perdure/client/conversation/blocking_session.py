@@ -17,7 +17,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 class BlockingAnswer(Result[T_co], Generic[T_co], kw_only=True):
     session: "BlockingSession"
-    """Where it was given; `answer.session.ask(...)` goes on."""
+    """The Session that gave the answer; `answer.session.ask(...)` asks it again."""
 
 
 class BlockingSession:

@@ -21,7 +21,7 @@ from perdure.schema.live_event import ServerLagged
 
 PAUSE_SECONDS: Final = 0.5
 SECONDS_AWAY_MAX: Final = 60.0
-"""How long a server may be away before a program gives up."""
+"""Seconds for which a call is repeated while the server cannot be reached; then it fails."""
 _EVENTS_WAITING_MAX: Final = 1_000
 
 

@@ -15,7 +15,7 @@ from perdure.schema import codec, type_schema
 T = TypeVar("T")
 
 ATTEMPTS: Final = 3
-"""How often the model may answer until its value fits."""
+"""The number of answers in which the model can give a value of the type."""
 _FENCED: Final = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 
 

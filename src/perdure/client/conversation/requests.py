@@ -1,7 +1,7 @@
 """Answers the permission requests and questions of a Session while a program waits for it.
 
 The program's handlers decide. Without a handler a permission is refused, and the model is told so
-and goes on: a program that nobody watches must not wait for ever.
+and goes on: a program without a person in front of it must not wait for ever.
 """
 
 import asyncio
@@ -40,7 +40,10 @@ Elsewhere = Literal["elsewhere"]
 
 
 class Handlers(Value, kw_only=True):
-    """Who answers. `elsewhere`: another client of the server does, and this program waits."""
+    """The functions of the program that answer requests of the runtime.
+
+    `elsewhere`: another client of the server answers, and this program waits for it.
+    """
 
     permission: PermissionHandler | Elsewhere | None = None
     question: QuestionHandler | Elsewhere | None = None

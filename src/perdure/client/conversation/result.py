@@ -1,4 +1,4 @@
-"""What a prompt led to: what the model said and did, what it cost, and why it failed."""
+"""The result of a prompt: messages of the model, results of tools, cost, and why it failed."""
 
 from typing import Generic, TypeVar
 
@@ -12,7 +12,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Result(Value, Generic[T_co], kw_only=True):
-    """What a prompt led to; `str(result)` is its text."""
+    """The messages that followed a prompt; `str(result)` is the text of the last answer."""
 
     messages: tuple[SessionMessage, ...]
     """Everything from the prompt on, in order."""

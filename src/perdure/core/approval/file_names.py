@@ -25,7 +25,7 @@ _WILD: Final = re.compile(r"[*?]")
 
 
 class FileNames(Value, kw_only=True):
-    """How rules name the files of one Location."""
+    """The names of the files of one Location, as permission rules write them."""
 
     roots: tuple[str, ...] = ()
     """The Location's directory: canonical first, then as it was given."""
@@ -36,7 +36,7 @@ class FileNames(Value, kw_only=True):
         return _relative(real_path, self.roots[0])
 
     def is_named(self, rule: Rule, action: str, resource: str) -> bool:
-        """Whether `rule` names this resource of `action`."""
+        """Whether the pattern of `rule` matches a name of this resource."""
         if action not in FILE_ACTIONS:
             return wildcard.matches(rule.resource, resource)
         pattern = rule.resource

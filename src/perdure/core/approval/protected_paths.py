@@ -26,7 +26,7 @@ class Protection(Value):
     """Names from a folder downwards; a trailing slash means a folder and everything in it."""
     why: str
     governs: bool = False
-    """Whether it holds the agent's own rules: an approval of it is never remembered."""
+    """Whether the file sets the rules of agents. A person is asked about each change of it."""
     fields: tuple[str, ...] = ()
     """Only a change of these fields of its JSON counts; empty for every change."""
 
@@ -122,7 +122,7 @@ def find_protection(path: str) -> Protection | None:
 
 
 def is_touched(protection: Protection, *, before: bytes | None, after: bytes | None) -> bool:
-    """Whether a change of the content concerns what is protected."""
+    """Whether the protected fields of a file differ before and after a change."""
     if not protection.fields:
         return True
     old, new = _fields(before), _fields(after)
@@ -132,7 +132,10 @@ def is_touched(protection: Protection, *, before: bytes | None, after: bytes | N
 
 
 def is_named_by(pattern: str, path: str) -> bool:
-    """Whether the pattern of a rule names this protected path or its folder, and not just all."""
+    """Whether the pattern of a rule spells the name of this protected path or of its folder.
+
+    A pattern such as `*` matches the path without naming it.
+    """
     found = find_protection(path)
     if found is None:
         # Protected by its place: only a rule for exactly this file names it.
@@ -160,7 +163,7 @@ def _candidates(name: str, *, is_last: bool) -> Iterator[Protection]:
 
 
 def _covers(pattern: str, names: list[str]) -> bool:
-    """Whether the names begin with those of the pattern, and end there unless it is a folder."""
+    """Whether a path is the file of the pattern, or is the folder of the pattern or inside it."""
     wanted = _split(pattern)
     if len(names) < len(wanted) or (len(names) > len(wanted) and not pattern.endswith("/")):
         return False

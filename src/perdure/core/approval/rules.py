@@ -35,13 +35,13 @@ class ResourcePart(Value, kw_only=True):
     """One of the parts of a resource, such as a command in a command line."""
 
     text: str
-    """What a rule must allow."""
+    """The text that a rule must allow, such as one command."""
     pattern: str | None = None
-    """What an approval of it saves; no approval of anything else covers it."""
+    """The pattern that "always" saves for this part. Only a saved pattern equal to it covers it."""
     spellings: tuple[str, ...] = ()
     """Other forms of it: rules can deny it or ask by these, but not allow it."""
     suspected: tuple[str, ...] = ()
-    """What it may do besides: a rule that does not allow one of these makes it ask."""
+    """Commands that the part may run. A person is asked if a rule does not allow one of them."""
 
 
 class ResourceParts(Value, kw_only=True):
@@ -284,7 +284,7 @@ def _decide_parts(
 
 
 def _is_named(text: str, rule: Rule | None, saved: set[str]) -> bool:
-    """Whether a rule or an approval allows this text, not by wildcards that happen to be in it."""
+    """Whether a rule or an approval is exactly this text, which then must hold no wildcard."""
     allowed = rule is not None and rule.effect == "allow" and rule.resource == text
     return (allowed or text in saved) and not _WILDCARDS.search(text)
 

@@ -213,7 +213,7 @@ def local_provider(name: str, url: str, contexts: Mapping[str, int]) -> CatalogP
 
 
 def may_use(settings: Settings, provider_id: str) -> bool:
-    """Whether the last matching `provider.use` policy of each layer allows it, if any matches."""
+    """Whether the policies of every layer allow a provider; the last that matches decides."""
     return all(_allows(policies, provider_id) for policies in settings.policies)
 
 
