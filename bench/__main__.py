@@ -1,4 +1,4 @@
-"""python -m bench compare|run|report|inside|list: see README.md."""
+"""python -m bench compare|run|beside|report|inside|list: see README.md."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from . import side_by_side
 from .client import HttpError
 from .install import FOLDER, InstallError, install_both
 from .report import table
 from .scenarios import SCENARIOS, Bench
 from .server import Server, Target
+from .side_by_side import ROUNDS
 
 HERE = Path(__file__).resolve().parent
 COMPARED = ("opencode", "perdure")
@@ -44,6 +46,8 @@ def main() -> int:
             importlib.import_module("bench.inside_hostile")
             importlib.import_module("bench.inside_sandbox")
             asyncio.run(importlib.import_module("bench.inside").run(options.names))
+        case "beside":
+            beside(options)
         case "report":
             print(table(options.results, options.baseline))
         case _:
@@ -83,6 +87,18 @@ def run(options: argparse.Namespace) -> None:
                     server = make_server(options, name, target, llm)
                     rows.append(measure(options, name, repeat, server))
                     out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1))
+
+
+def beside(options: argparse.Namespace) -> None:
+    """Run the targets at the same time and compare their CPU, round after round."""
+    names = options.cases.split(",") if options.cases else list(ROUNDS)
+    targets = [Target.load(path) for path in options.target]
+    with fake_model(free_port()) as llm, tempfile.TemporaryDirectory() as folder:
+        servers = [
+            Server(target, Path(folder) / str(number), free_port(), llm)
+            for number, target in enumerate(targets)
+        ]
+        asyncio.run(side_by_side.measure(servers, names, options.rounds, options.turns))
 
 
 def make_server(options: argparse.Namespace, name: str, target: Target, llm: str) -> Server:
@@ -168,6 +184,11 @@ def parse_arguments() -> argparse.Namespace:
         help="target JSON file; may be repeated to compare",
     )
     add_run_options(runner, repeat=1, out="results.json")
+    besider = commands.add_parser("beside", help="run targets at once and compare their CPU")
+    besider.add_argument("--target", action="append", required=True, help="target JSON file")
+    besider.add_argument("--cases", help=f"comma-separated (default: all: {','.join(ROUNDS)})")
+    besider.add_argument("--rounds", type=int, default=20)
+    besider.add_argument("--turns", type=int, default=32, help="turns in each round")
     reporter = commands.add_parser("report", help="print tables of medians and factors")
     reporter.add_argument("results", nargs="+")
     reporter.add_argument("--baseline")
