@@ -1,8 +1,9 @@
 """Measures several servers at the same time, round after round: `python -m bench beside`.
 
-All targets run at once and take turns in short rounds, so that a slowdown of the machine affects each of
-them alike. CPU time is that of the server's process, to the nanosecond. The figures are the medians and the
-best of the rounds; the factor is the median of the factors of single rounds, against the first target.
+All targets run at once and take turns in short rounds, so that a slowdown of the machine affects
+each of them alike. CPU time is that of the server's process, to the nanosecond. The figures are the
+medians and the best of the rounds; the factor is the median of the factors of single rounds,
+against the first target.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ async def measure(servers: list[Server], names: list[str], rounds: int, turns: i
         for server in servers:
             server.reset()
             stack.callback(server.stop)
-            contestants.append(await _prepare(server, crowded=bool({"crowd", "crowd_wall"} & {*names})))
+            contestants.append(
+                await _prepare(server, crowded=bool({"crowd", "crowd_wall"} & {*names}))
+            )
             stack.callback(contestants[-1].bench.close)
         for name in names or list(ROUNDS):
             print(f"== {name}: {ROUNDS[name].__doc__}", flush=True)
