@@ -30,7 +30,7 @@ WORDS: Final[Mapping[str, str]] = {
         activity admission agent answer approval attachment children choice compactor cut details
         end failed failure fallback hub id inbox known native outcome permission plan prefix
         preserved preview project pruning question reasoning receipt recorder recovery repeated
-        report rules slug step summarizer summary title todowrite tracking transcript window
+        report instance rules slug step summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
@@ -40,7 +40,7 @@ WORDS: Final[Mapping[str, str]] = {
         acceptor access address asgi auth binding body connection cursor endpoint exchange frame
         group guard handler head header http loopback media openapi operation pager proxy query
         reconnect remote reset response result route routing socket socks sse stream tls
-        transport uri web webfetch websearch websocket
+        translation transport uri v1 web webfetch websearch websocket
     """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
