@@ -30,7 +30,7 @@ WORDS: Final[Mapping[str, str]] = {
         activity admission agent answer approval attachment children choice compactor cut details
         end failed failure fallback hub id inbox known native outcome permission plan prefix
         preserved preview project pruning question reasoning receipt recorder recovery repeated
-        report instance rules slug step summarizer summary title todowrite tracking transcript window
+        report rules slug step summarizer summary title todowrite tracking transcript window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
@@ -49,7 +49,8 @@ WORDS: Final[Mapping[str, str]] = {
         storage suspicion syscall telemetry time tree workspace wrapper
     """,
     "programming": """
-        api backend codec demo deprecation error faulty function generated histogram index limits
+        api backend codec demo deprecation error faulty function generated histogram index instance
+        limits
         manual mode name problem pytest register schema seed scripted seeded selection setting shape
         type typed value version
     """,
