@@ -40,7 +40,7 @@ WORDS: Final[Mapping[str, str]] = {
         acceptor access address asgi auth binding body connection cursor endpoint exchange frame
         group guard handler head header http loopback media openapi operation pager proxy query
         reconnect remote reset response result route routing socket socks sse stream tls
-        transport uri web webfetch websearch websocket
+        translation transport uri v1 web webfetch websearch websocket
     """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
@@ -49,7 +49,8 @@ WORDS: Final[Mapping[str, str]] = {
         storage suspicion syscall telemetry time tree workspace wrapper
     """,
     "programming": """
-        api backend codec demo deprecation error faulty function generated histogram index limits
+        api backend codec demo deprecation error faulty function generated histogram index instance
+        limits
         manual mode name problem pytest register schema seed scripted seeded selection setting shape
         type typed value version
     """,

@@ -10,7 +10,8 @@ import logging
 import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, cast
 
 from perdure.host import descriptors
 from perdure.protocol.api import API
@@ -73,21 +74,33 @@ HANDLERS: Final[Handlers] = {
 }
 
 
-def make_app(runtime: "Runtime", settings: ServerSettings, handlers: Handlers = HANDLERS) -> "App":
-    """Raises ValueError or HandlerTypeError when `handlers` are not those of the contract."""
+def make_app(
+    runtime: "Runtime",
+    settings: ServerSettings,
+    handlers: Handlers = HANDLERS,
+    v1_handlers: Handlers | None = None,
+) -> "App":
+    """Raises ValueError or HandlerTypeError when `handlers` are not those of the contract.
+
+    `v1_handlers` replaces those of `server.v1`, which are loaded on the first V1 request.
+    """
     routes = Routes[Binding]()
     for each in binding.bind_all(API, handlers):
         routes.add(each.endpoint.method, each.endpoint.path, each)
-    return App(AppContext(runtime, settings, asyncio.Event()), routes)
+    return App(AppContext(runtime, settings, asyncio.Event()), routes, v1_handlers)
 
 
 class App:
     """An ASGI 3 application. `begin_shutdown` ends its streams; other requests finish."""
 
-    def __init__(self, context: AppContext, routes: Routes[Binding]) -> None:
+    def __init__(
+        self, context: AppContext, routes: Routes[Binding], v1_handlers: Handlers | None = None
+    ) -> None:
         self._context = context
         self._routes = routes
         self._guard = Guard(context.settings)
+        self._v1: Routes[Binding] | None = None
+        self._v1_handlers = v1_handlers
 
     def begin_shutdown(self) -> None:
         self._context.closing.set()
@@ -114,7 +127,7 @@ class App:
         self._guard.check_sender(request)
         if auth.is_preflight(request.method, request.headers):
             return Response(204, b"", auth.preflight_headers(request.headers))
-        match = self._routes.match(request.path)
+        match = self._routes.match(request.path) or self._match_v1(request.path)
         bound = None if match is None else match.by_method.get(request.routed_method)
         endpoint = None if bound is None else bound.endpoint
         self._guard.check_credentials(request, endpoint)
@@ -124,12 +137,30 @@ class App:
         if bound is None:
             raise MethodNotAllowedError(request.method, _allowed_methods(match))
         slot = self._guard.hold_slot(request, held)
-        reply = await dispatch.dispatch(bound, request, match.params, self._context)
+        reply = await self._dispatch(bound, request, match)
         if isinstance(reply, Upgrade) and not request.is_upgrade:
             raise InvalidRequestError("This path takes only WebSocket connections")
         if slot is not None and isinstance(reply, Stream | Upgrade):
             slot.count_as_stream()
         return reply
+
+    def _match_v1(self, path: bytes) -> Match[Binding] | None:
+        """The V1 routes at a path, which are loaded when the first path of them is asked for."""
+        if not self._context.settings.v1 or path.startswith(b"/api") or path in openapi_pages.PATHS:
+            return None
+        if self._v1 is None:
+            # Imported late: most servers are asked for V2 alone.
+            load = import_module("perdure.server.v1.routes").make_routes
+            self._v1 = cast("Routes[Binding]", load(self._context.runtime, self._v1_handlers))
+        return self._v1.match(path)
+
+    async def _dispatch(self, bound: Binding, request: Request, match: Match[Binding]) -> Reply:
+        try:
+            return await dispatch.dispatch(bound, request, match.params, self._context)
+        except DomainError as error:
+            if bound.endpoint.group != "v1":
+                raise
+            return response.v1_failure(error)
 
     async def _send(self, reply: Response | Stream, request: Request, send: Send) -> None:
         headers = self._guard.response_headers(request)

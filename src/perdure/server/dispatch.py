@@ -100,8 +100,8 @@ def _encode(endpoint: Endpoint, result: object, context: AppContext) -> Reply:
             return response.content(result)
         case DurableStream(frames=frames):
             return streams.durable(frames, settings)
-        case LiveStream(subscribe=subscribe):
-            return streams.live(subscribe, context.runtime.ids, settings)
+        case LiveStream(subscribe=subscribe, framing=framing):
+            return streams.live(subscribe, context.runtime.ids, settings, framing)
         case TerminalConnection(attach=attach):
             return terminal_socket.connect(attach, settings)
         case _ if endpoint.success.kind == "data":

@@ -126,6 +126,15 @@ def failure(error: DomainError) -> Response:
     return Response(errors.status_of(error), codec.encode(told), tuple(headers))
 
 
+def v1_failure(error: DomainError) -> Response:
+    """The answer to a V1 request that failed: a name and a message."""
+    status = errors.status_of(error)
+    name = {400: "BadRequest", 404: "NotFoundError"}.get(status, "UnknownError")
+    data = {"message": redaction.redact(error.message)}
+    headers = (JSON, RETRY_SOON) if errors.is_momentary(error) else (JSON,)
+    return Response(status, codec.encode({"name": name, "data": data}), headers)
+
+
 def as_json(value: object) -> bytes:
     """The JSON of a value; what is Encoded is JSON already."""
     return value.json if isinstance(value, Encoded) else codec.encode(value)

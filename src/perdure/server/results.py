@@ -6,13 +6,13 @@ parameter is not needed to send a result; `server.binding` compares it with the 
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from perdure.schema.value import Value
 
 if TYPE_CHECKING:
     from perdure.location.workspace.terminals import Attachment
-    from perdure.runtime.live_hub import LiveReader
+    from perdure.schema.live_event import LiveEvent
 
 T = TypeVar("T")
 
@@ -50,10 +50,28 @@ class DurableStream(Value, Generic[T]):
     frames: AsyncIterator[bytes]
 
 
+class FrameReader(Protocol):
+    """Reads whole frames; `lagged` once it fell too far behind."""
+
+    @property
+    def lagged(self) -> bool: ...
+
+    async def next(self) -> bytes | None: ...
+
+
+class Framing(Value):
+    """How the stream's own events and its heartbeat are written."""
+
+    event: "Callable[[LiveEvent], bytes]"
+    heartbeat: Callable[[], bytes]
+
+
 class LiveStream(Value, Generic[T]):
     """Server-sent events that are not stored; `subscribe` starts listening."""
 
-    subscribe: "Callable[[], AbstractContextManager[LiveReader]]"
+    subscribe: Callable[[], AbstractContextManager[FrameReader]]
+    framing: Framing | None = None
+    """None for the frames of V2."""
 
 
 class TerminalConnection(Value):

@@ -33,6 +33,8 @@ class ServerSettings(Confidential, kw_only=True):
     """Host names that are accepted beside the loopback names and the one that is listened on."""
     allowed_origins: frozenset[str] = frozenset()
     """Web origins that may call, exactly as a browser writes them."""
+    v1: bool = True
+    """Whether the V1 routes are served beside V2."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
     requests_per_client_max: int = limits.REQUESTS_PER_CLIENT_MAX

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from perdure.net import sse
 from perdure.net.streams import close_stream
@@ -28,9 +28,7 @@ from perdure.schema.live_event import (
 from perdure.schema.value import Value
 from perdure.server.http.asgi import Header, Send
 from perdure.server.response import Stream
-
-if TYPE_CHECKING:
-    from perdure.runtime.live_hub import LiveReader
+from perdure.server.results import FrameReader, Framing
 
 logger = logging.getLogger(__name__)
 
@@ -65,20 +63,25 @@ def durable(frames: AsyncIterator[bytes], settings: StreamSettings) -> Stream:
 
 
 def live(
-    subscribe: Callable[[], AbstractContextManager["LiveReader"]],
+    subscribe: Callable[[], AbstractContextManager[FrameReader]],
     ids: IdSource,
     settings: StreamSettings,
+    framing: Framing | None = None,
 ) -> Stream:
+    framing = framing or Framing(lambda event: _frame(event, ids), lambda: sse.HEARTBEAT)
+
     async def run(send: Send) -> None:
         outlet = _Outlet(send)
         # Subscribe before the first event: what happens after that event is in the stream.
         with subscribe() as subscription:
-            await outlet.write(_frame(ServerConnected(), ids) + sse.HEARTBEAT)
-            await _pump_with_heartbeats(outlet, settings, lambda: _send_live(subscription, outlet))
+            await outlet.write(framing.event(ServerConnected()) + sse.HEARTBEAT)
+            await _pump_with_heartbeats(
+                outlet, settings, lambda: _send_live(subscription, outlet), framing.heartbeat
+            )
             farewell = InstanceDisposed()
             if subscription.lagged and not settings.closing.is_set():
                 farewell = ServerLagged(reason="This reader fell too far behind; refresh first")
-        await outlet.write(_frame(farewell, ids))
+        await outlet.write(framing.event(farewell))
         await outlet.end()
 
     return Stream(_headers(settings), run)
@@ -114,7 +117,10 @@ class _Outlet:
 
 
 async def _pump_with_heartbeats(
-    outlet: _Outlet, settings: StreamSettings, pump: Callable[[], Awaitable[None]]
+    outlet: _Outlet,
+    settings: StreamSettings,
+    pump: Callable[[], Awaitable[None]],
+    heartbeat: Callable[[], bytes] = lambda: sse.HEARTBEAT,
 ) -> None:
     """Run `pump` until it or the server ends, with heartbeats while it has nothing to send."""
     quiet_seconds = settings.heartbeat_seconds * _HEARTBEAT_SHARE
@@ -124,7 +130,7 @@ async def _pump_with_heartbeats(
         ends = {pumping, closing}
         while not (await _first_of(ends, max(outlet.seconds_until(quiet_seconds), 0))):
             if outlet.seconds_until(quiet_seconds) <= 0:
-                await outlet.write(sse.HEARTBEAT)
+                await outlet.write(heartbeat())
         pumping.cancel()
         closing.cancel()
 
@@ -152,7 +158,7 @@ async def _send_durable(frames: AsyncIterator[bytes], outlet: _Outlet) -> None:
         logger.warning("a durable stream ended early: %s", error.message)
 
 
-async def _send_live(subscription: "LiveReader", outlet: _Outlet) -> None:
+async def _send_live(subscription: FrameReader, outlet: _Outlet) -> None:
     while (frames := await subscription.next()) is not None:
         await outlet.write(frames)
 

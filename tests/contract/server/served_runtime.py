@@ -58,8 +58,13 @@ class Backend:
             body_bytes_max=body_bytes_max,
         )
 
-    def app(self, given: ServerSettings | None = None, handlers: Handlers = HANDLERS) -> App:
-        return make_app(self.runtime, given or self.settings(), handlers)
+    def app(
+        self,
+        given: ServerSettings | None = None,
+        handlers: Handlers = HANDLERS,
+        v1_handlers: Handlers | None = None,
+    ) -> App:
+        return make_app(self.runtime, given or self.settings(), handlers, v1_handlers)
 
     @asynccontextmanager
     async def port(
@@ -67,9 +72,10 @@ class Backend:
         given: ServerSettings | None = None,
         limits: HttpLimits | None = None,
         handlers: Handlers = HANDLERS,
+        v1_handlers: Handlers | None = None,
     ) -> AsyncGenerator[int]:
         """The port of a server with these settings, limits and handlers."""
-        async with listening(self.app(given, handlers), limits) as (_, port):
+        async with listening(self.app(given, handlers, v1_handlers), limits) as (_, port):
             yield port
 
     async def add_messages(self, session_id: SessionID, count: int) -> None:

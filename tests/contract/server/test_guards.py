@@ -5,14 +5,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from perdure.protocol.api import API
+from perdure.protocol.api import API as V2_API
 from perdure.protocol.endpoint import Endpoint
+from perdure.protocol.v1.api import V1_API
 from perdure.server import auth
 from perdure.server.serve import UnsafeBindError, serve
 from perdure.server.settings import ServerSettings
 from tests.contract.server.served_runtime import KEY, SESSION, Backend
 from tests.support.raw_http import call, connected
 
+API = (*V2_API, *V1_API)
 PASSWORD = "pässword"
 TOKEN = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
 GOOD = {"authorization": f"Basic {TOKEN}"}

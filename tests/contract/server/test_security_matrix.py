@@ -15,16 +15,19 @@ from functools import wraps
 
 import pytest
 
-from perdure.protocol.api import API
+from perdure.protocol.api import API as V2_API
 from perdure.protocol.endpoint import Endpoint
+from perdure.protocol.v1.api import V1_API
 from perdure.schema.errors import NotFoundError
 from perdure.server.app import HANDLERS
 from perdure.server.call import Call, Handlers
 from perdure.server.settings import HttpLimits, ServerSettings
+from perdure.server.v1.routes import make_handlers
 from tests.contract.server.served_runtime import KEY, SESSION, Backend, Run, with_handler
 from tests.support.polling import until
 from tests.support.raw_http import Answer, call, connected
 
+API = (*V2_API, *V1_API)
 PASSWORD = "correct horse"
 GOOD = {"authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
 WRONG = base64.b64encode(b"opencode:battery staple").decode()
@@ -62,8 +65,8 @@ class Watched:
     port: int = 0
     reached: list[str] = field(default_factory=list[str])
 
-    def handlers(self) -> Handlers:
-        return {name: wraps(handler)(self._noting(name)) for name, handler in HANDLERS.items()}
+    def handlers(self, watched: Handlers) -> Handlers:
+        return {name: wraps(handler)(self._noting(name)) for name, handler in watched.items()}
 
     async def send(self, endpoint: Endpoint, headers: Mapping[str, str], query: str = "") -> Answer:
         body = b"{}" if endpoint.body is not None else None
@@ -92,7 +95,9 @@ def path_of(endpoint: Endpoint) -> str:
 async def watched(backend: Backend) -> AsyncGenerator[Watched]:
     found = Watched()
     given = backend.settings(password=PASSWORD)
-    async with backend.port(given, handlers=found.handlers()) as port:
+    v1_handlers = found.handlers(make_handlers(backend.runtime))
+    handlers = found.handlers(HANDLERS)
+    async with backend.port(given, handlers=handlers, v1_handlers=v1_handlers) as port:
         found.port = port
         yield found
 

@@ -69,6 +69,7 @@ class _Arguments(Value, kw_only=True):
     auth: bool
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
+    v1: bool
     local_models: bool
     trusts: bool
     permission_timeout: float | None
@@ -105,6 +106,9 @@ def _parse(argv: list[str]) -> _Arguments:
         default=[],
         help="accept requests with NAME in the Host header; may be repeated",
     )
+    parser.add_argument(
+        "--no-v1", action="store_true", help="serve the V2 contract alone, without the V1 routes"
+    )
     parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
     parser.add_argument("--log-level", choices=logs.LEVELS, default="info", help="default: info")
     options.add_local_models(parser)
@@ -120,6 +124,7 @@ def _parse(argv: list[str]) -> _Arguments:
         auth=not given.no_auth,
         origins=tuple(given.cors),
         hosts=tuple(given.allow_host),
+        v1=not given.no_v1,
         local_models=given.local_models,
         trusts=given.trust,
         permission_timeout=given.permission_timeout,
@@ -160,6 +165,7 @@ def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings
         password=password,
         allowed_hosts=frozenset(arguments.hosts),
         allowed_origins=frozenset(arguments.origins),
+        v1=arguments.v1,
     )
 
 

@@ -1,0 +1,260 @@
+"""The directory of a V1 request, and what applies there: project, agents, commands, models."""
+
+import os
+import re
+from pathlib import PurePath
+from typing import Final
+
+from msgspec import UNSET
+
+from perdure.protocol.v1 import catalog, instance, location
+from perdure.protocol.v1.catalog import (
+    V1Api,
+    V1AuthMethod,
+    V1Capabilities,
+    V1ConfigProviders,
+    V1Cost,
+    V1Media,
+    V1Model,
+    V1Provider,
+    V1ProviderList,
+)
+from perdure.protocol.v1.endpoint import CONTRACT_VERSION
+from perdure.protocol.v1.instance import (
+    V1Console,
+    V1FeatureSet,
+    V1Health,
+    V1ServerStatus,
+    WriteV1Log,
+)
+from perdure.protocol.v1.location import (
+    V1AgentInfo,
+    V1Command,
+    V1Paths,
+    V1Project,
+    V1ProjectDirectory,
+    V1ProjectTime,
+    V1Rule,
+    V1Skill,
+)
+from perdure.protocol.v1.message import V1ModelChoice
+from perdure.schema.codec import JsonObject
+from perdure.schema.location import LocationRef
+from perdure.schema.models.integration import EnvMethod, OAuthMethod
+from perdure.schema.models.model import CacheCost, ModelInfo
+from perdure.server import location_context
+from perdure.server.binding import Decoded
+from perdure.server.call import Call, Handlers
+
+_HINTS: Final = re.compile(r"\$(?:ARGUMENTS|\d)")
+
+
+def find_named(call: Call[Decoded, Decoded]) -> LocationRef | None:
+    """The directory that the query or a header names."""
+    given = call.request.fields.get("directory")
+    if given and given[0]:
+        return location_context.check(LocationRef(given[0]))
+    return call.named_location()
+
+
+def resolve(call: Call[Decoded, Decoded]) -> LocationRef:
+    return find_named(call) or LocationRef(call.settings.default_directory)
+
+
+async def paths(call: Call[None, None]) -> V1Paths:
+    found = await call.runtime.locations.info(resolve(call))
+    data = str(PurePath(call.runtime.database_path).parent)
+    home = os.environ.get("HOME", "/")
+    return V1Paths(home, data, data, found.project.directory, found.directory)
+
+
+async def current_project(call: Call[None, None]) -> V1Project:
+    project = (await call.runtime.locations.info(resolve(call))).project
+    vcs = UNSET if project.id == "global" else "git"
+    return V1Project(project.id, project.directory, V1ProjectTime(0, 0), (), vcs)
+
+
+async def projects(call: Call[None, None]) -> tuple[V1Project, ...]:
+    return (await current_project(call),)
+
+
+async def project_directories(call: Call[None, None]) -> tuple[V1ProjectDirectory, ...]:
+    return (V1ProjectDirectory((await current_project(call)).worktree),)
+
+
+async def agents(call: Call[None, None]) -> tuple[V1AgentInfo, ...]:
+    return tuple(
+        V1AgentInfo(
+            name=agent.id,
+            mode=agent.mode,
+            native=True,
+            hidden=agent.hidden,
+            permission=tuple(V1Rule(r.action, r.resource, r.effect) for r in agent.permissions),
+            options={},
+            description=agent.description,
+            color=agent.color,
+            model=UNSET
+            if agent.model is UNSET
+            else V1ModelChoice(agent.model.provider_id, agent.model.id),
+            prompt=agent.system,
+            steps=agent.steps,
+        )
+        for agent in await call.runtime.locations.agents(resolve(call))
+    )
+
+
+async def commands(call: Call[None, None]) -> tuple[V1Command, ...]:
+    return tuple(
+        V1Command(
+            name=command.name,
+            template=command.template,
+            source="command",
+            hints=tuple(dict.fromkeys(_HINTS.findall(command.template))),
+            description=command.description,
+            agent=command.agent,
+            model=UNSET
+            if command.model is UNSET
+            else f"{command.model.provider_id}/{command.model.id}",
+            subtask=command.subtask,
+        )
+        for command in await call.runtime.locations.commands(resolve(call))
+    )
+
+
+async def skills(call: Call[None, None]) -> tuple[V1Skill, ...]:
+    found = await call.runtime.locations.skills(resolve(call))
+    return tuple(V1Skill(s.name, s.location, s.content, s.description) for s in found)
+
+
+async def config(call: Call[None, None]) -> JsonObject:
+    models = await call.runtime.locations.models(resolve(call))
+    return {"model": f"{models[0].provider_id}/{models[0].id}"} if models else {}
+
+
+async def config_providers(call: Call[None, None]) -> V1ConfigProviders:
+    found = await _providers(call)
+    return V1ConfigProviders(found.all, found.default)
+
+
+async def providers(call: Call[None, None]) -> V1ProviderList:
+    return await _providers(call)
+
+
+async def auth_methods(call: Call[None, None]) -> dict[str, tuple[V1AuthMethod, ...]]:
+    found = await call.runtime.integrations.list(resolve(call))
+    return {
+        each.id: tuple(
+            V1AuthMethod("oauth", method.label)
+            if isinstance(method, OAuthMethod)
+            else V1AuthMethod("api", method.label or "API key")
+            for method in each.methods
+            if not isinstance(method, EnvMethod)
+        )
+        for each in found
+    }
+
+
+async def health(call: Call[None, None]) -> V1Health:
+    return V1Health(healthy=True, version=CONTRACT_VERSION)
+
+
+async def log(call: Call[None, WriteV1Log]) -> bool:
+    return True
+
+
+async def capabilities(call: Call[None, None]) -> V1FeatureSet:
+    return V1FeatureSet(background_subagents=False)
+
+
+async def console(call: Call[None, None]) -> V1Console:
+    return V1Console((), 0)
+
+
+async def no_resources(call: Call[None, None]) -> dict[str, JsonObject]:
+    return {}
+
+
+async def no_workspaces(call: Call[None, None]) -> tuple[JsonObject, ...]:
+    return ()
+
+
+async def no_servers(call: Call[None, None]) -> tuple[V1ServerStatus, ...]:
+    return ()
+
+
+async def _providers(call: Call[None, None]) -> V1ProviderList:
+    where = resolve(call)
+    listed = await call.runtime.locations.providers(where)
+    models: dict[str, dict[str, V1Model]] = {}
+    for model in await call.runtime.locations.models(where):
+        models.setdefault(model.provider_id, {})[model.id] = _model(model)
+    shown = tuple(
+        V1Provider(p.id, p.name, "config", (), {}, models[p.id]) for p in listed if p.id in models
+    )
+    default = {p.id: next(iter(p.models)) for p in shown}
+    return V1ProviderList(shown, default, tuple(default))
+
+
+def _model(model: ModelInfo) -> V1Model:
+    able = model.capabilities
+    cost = model.cost[0] if model.cost else None
+    return V1Model(
+        id=model.id,
+        provider_id=model.provider_id,
+        name=model.name,
+        api=V1Api(model.api.id or model.id, model.api.url or "", model.api.package or ""),
+        capabilities=V1Capabilities(
+            temperature=True,
+            reasoning=bool(model.variants),
+            attachment="image" in able.input,
+            toolcall=able.tools,
+            input=_media(able.input),
+            output=_media(able.output),
+            interleaved=False,
+        ),
+        cost=V1Cost(0, 0, CacheCost(0, 0))
+        if cost is None
+        else V1Cost(cost.input, cost.output, cost.cache),
+        limit=model.limit,
+        status=model.status,
+        options={},
+        headers={},
+        variants={variant.id: {} for variant in model.variants},
+        release_date="",
+        family=model.family,
+    )
+
+
+def _media(kinds: tuple[str, ...]) -> V1Media:
+    return V1Media(
+        text="text" in kinds,
+        audio="audio" in kinds,
+        image="image" in kinds,
+        video="video" in kinds,
+        pdf="pdf" in kinds,
+    )
+
+
+HANDLERS: Final[Handlers] = {
+    location.PATHS.operation_id: paths,
+    location.CURRENT_PROJECT.operation_id: current_project,
+    location.PROJECTS.operation_id: projects,
+    location.PROJECT_DIRECTORIES.operation_id: project_directories,
+    location.AGENTS.operation_id: agents,
+    location.COMMANDS.operation_id: commands,
+    location.SKILLS.operation_id: skills,
+    catalog.CONFIG.operation_id: config,
+    catalog.GLOBAL_CONFIG.operation_id: config,
+    catalog.CONFIG_PROVIDERS.operation_id: config_providers,
+    catalog.PROVIDERS.operation_id: providers,
+    catalog.AUTH_METHODS.operation_id: auth_methods,
+    instance.HEALTH.operation_id: health,
+    instance.LOG.operation_id: log,
+    instance.CAPABILITIES.operation_id: capabilities,
+    instance.CONSOLE.operation_id: console,
+    instance.RESOURCES.operation_id: no_resources,
+    instance.WORKSPACES.operation_id: no_workspaces,
+    instance.WORKSPACE_STATUS.operation_id: no_workspaces,
+    instance.LANGUAGE_SERVERS.operation_id: no_servers,
+    instance.FORMATTERS.operation_id: no_servers,
+}

@@ -1,0 +1,43 @@
+"""The V1 routes with their handlers, made on the first V1 request.
+
+To add a V1 operation: declare its Endpoint in a module of `protocol.v1`, list the module in
+`protocol.v1.api`, write the handler here in the module of the concept, and join its `HANDLERS`.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from perdure.protocol.v1 import event
+from perdure.protocol.v1.api import V1_API
+from perdure.server import binding
+from perdure.server.binding import Binding
+from perdure.server.call import Handlers
+from perdure.server.routing import Routes
+from perdure.server.v1 import approval, location, message, session
+from perdure.server.v1.events import V1Events
+
+if TYPE_CHECKING:
+    from perdure.runtime.app.runtime import Runtime
+
+HANDLERS: Final[Handlers] = {
+    **location.HANDLERS,
+    **session.HANDLERS,
+    **message.HANDLERS,
+    **approval.HANDLERS,
+}
+"""All handlers but those of the event streams, which share the V1Events of one app."""
+
+
+def make_handlers(runtime: "Runtime") -> Handlers:
+    events = V1Events(runtime)
+    return {
+        **HANDLERS,
+        event.SUBSCRIBE.operation_id: events.subscribe,
+        event.SUBSCRIBE_GLOBAL.operation_id: events.subscribe_global,
+    }
+
+
+def make_routes(runtime: "Runtime", handlers: Handlers | None = None) -> Routes[Binding]:
+    routes = Routes[Binding]()
+    for each in binding.bind_all(V1_API, handlers or make_handlers(runtime)):
+        routes.add(each.endpoint.method, each.endpoint.path, each)
+    return routes
