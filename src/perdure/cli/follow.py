@@ -5,7 +5,11 @@ order, of one process. If another process runs the prompt, its work is shown fro
 has ended. The caller decides how permission requests and questions are answered. All printing goes
 through the given Output.
 
-Invariant: following ends when the Session becomes idle, fails, or the stream is lost.
+A request that is sent again later is not the end: the status is then `retrying`, and the Session
+runs on. Each durable event is shown once; what the stream left out is read from the log.
+
+Invariant: following ends when the Session is idle in every process and its log is shown, when it
+fails, or when the stream is lost. The exit status comes from the log.
 """
 
 import asyncio
@@ -15,13 +19,19 @@ from typing import Final, cast
 
 from perdure.cli import terminal
 from perdure.cli.output import Output
-from perdure.cli.problem import FAILED_STATUS, Problem
+from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, Problem
 from perdure.client import DeclaredError, WireClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
 _LOOK_SECONDS: Final = 0.1
 _LOOKS_MAX: Final = 50
+_TURN_INTERRUPTED: Final = "Provider turn interrupted"
+_STILL_RUNNING: Final = frozenset({"running", "retrying"})
+_INCOMPLETE: Final = {
+    "length": "the answer is incomplete: the model reached its limit of output tokens",
+    "content-filter": "the answer is incomplete: the provider's content filter ended it",
+}
 
 Answer = Callable[[JsonObject, WireClient], Awaitable[None]]
 """Answers the permission request or the question that the event announces."""
@@ -59,7 +69,7 @@ async def follow(target: FollowTarget, text: str) -> int:
     for view in ended:
         # Raises what ended it.
         view.result()
-    return FAILED_STATUS if progress.failed else 0
+    return await progress.settle()
 
 
 async def _follow_live(
@@ -76,26 +86,57 @@ async def _follow_live(
 
 
 class _Progress:
-    """Tracks whether the prompt was promoted and whether a step failed."""
+    """Tracks whether the prompt was promoted and how its last step ended."""
 
     def __init__(self, target: FollowTarget, prompt_id: str, admitted: int) -> None:
         self._target = target
         self._prompt_id = prompt_id
-        self._admitted = admitted
+        self._seen = admitted - 1
+        """The sequence of the last durable event that was shown."""
         self._promoted = False
         self._idle_here = asyncio.Event()
         """Set when the Session was idle here before the prompt was promoted."""
-        self.failed = False
+        self._failure: str | None = None
+        """Why the last step failed."""
+        self._finish: str | None = None
+        """How the last step ended; None while it runs."""
+
+    async def settle(self) -> int:
+        """Wait until the Session is idle, show the rest of its log, and return the exit status.
+
+        The last line that is printed says why it is not 0.
+        """
+        sessions, session_id = self._target.client.sessions, self._target.session_id
+        looks = 0
+        while True:
+            # Also runs what a process left that has ended meanwhile.
+            await sessions.wait(session_id)
+            await self._show_log()
+            if self._failure is not None or self._finish not in {None, "tool-calls"}:
+                break
+            if looks == _LOOKS_MAX:
+                raise Problem(
+                    f"the prompt in {session_id} has no answer: its run was interrupted or waits;"
+                    f" `perdure recover {session_id}` shows what it waits for"
+                )
+            looks += 1
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._target.output.finish()
+        if self._failure is None:
+            if (cut := _INCOMPLETE.get(str(self._finish))) is None:
+                return 0
+            terminal.print_note(f"{cut}\n")
+            return FAILED_STATUS
+        terminal.print_note(f"failed: {terminal.one_line(self._failure)}\n")
+        return INTERRUPTED_STATUS if self._failure == _TURN_INTERRUPTED else FAILED_STATUS
 
     async def handle(self, event: JsonObject) -> bool:
         """Show and handle one event of the Session; return whether it ended the work."""
         data = cast("JsonObject", event["data"])
+        if not self._note(event):
+            return False
         self._target.output.show(event)
         match event["type"]:
-            case "session.next.prompted":
-                self._promoted = self._promoted or data["messageID"] == self._prompt_id
-            case "session.next.step.failed":
-                self.failed = True
             case "permission.v2.asked":
                 self._target.output.finish()
                 await self._target.answer_permission(event, self._target.client)
@@ -107,6 +148,30 @@ class _Progress:
             case _:
                 pass
         return False
+
+    def _note(self, event: JsonObject) -> bool:
+        """Keep what the event says about the end; return whether it is yet to be shown."""
+        durable = event.get("durable")
+        if durable is None:
+            return True
+        if durable["seq"] <= self._seen:
+            return False
+        self._seen = durable["seq"]
+        data = cast("JsonObject", event["data"])
+        match event["type"]:
+            case "session.next.prompted":
+                if data["messageID"] == self._prompt_id:
+                    # How earlier work ended is not how this prompt ends.
+                    self._promoted, self._failure, self._finish = True, None, None
+            case "session.next.step.started":
+                self._failure, self._finish = None, None
+            case "session.next.step.ended":
+                self._finish = data["finish"]
+            case "session.next.step.failed":
+                self._failure = data["error"]["message"]
+            case _:
+                pass
+        return True
 
     async def watch_other_process(self) -> None:
         """Return when another process has run the prompt, and its work is shown.
@@ -121,7 +186,6 @@ class _Progress:
             if self._promoted or session_id in await sessions.active():
                 looks = 0
             elif await self._is_in_history():
-                await self._show_log()
                 return
             else:
                 # The process that had it may have left, and the next has yet to take it over.
@@ -132,7 +196,7 @@ class _Progress:
         )
 
     def _is_ended(self, status: JsonObject) -> bool:
-        if status["type"] == "running":
+        if status["type"] in _STILL_RUNNING:
             return False
         if status["type"] == "failed":
             reason = terminal.one_line(status.get("message", "no reason was given"))
@@ -143,15 +207,16 @@ class _Progress:
         return self._promoted
 
     async def _show_log(self) -> None:
-        """Show what another process has done, as it is stored."""
-        seen, has_more = self._admitted, True
+        """Show what is stored and was not in the stream, such as the work of another process."""
+        has_more = True
         while has_more:
-            page = await self._target.client.sessions.history(self._target.session_id, after=seen)
+            page = await self._target.client.sessions.history(
+                self._target.session_id, after=self._seen
+            )
             for event in page.items:
                 received = cast("JsonObject", event)
-                seen = received["durable"]["seq"]
-                self.failed = self.failed or received["type"] == "session.next.step.failed"
-                self._target.output.show(received)
+                if self._note(received):
+                    self._target.output.show(received)
             has_more = page.has_more
 
     async def _is_in_history(self) -> bool:

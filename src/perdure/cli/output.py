@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 from perdure.cli import terminal
 from perdure.cli.terminal import Cleaner, one_line
+from perdure.host.clock import SystemClock
 from perdure.schema.codec import JsonObject, JsonValue
 
 
@@ -61,9 +62,7 @@ class TextOutput:
                 name = self._tools.pop(_call_key(data), "tool")
                 self._print_note(f"  {name} failed: {data['error']['message']}")
             case "session.next.retried":
-                self._print_note(f"  retrying: {data['error']['message']}")
-            case "session.next.step.failed":
-                self._print_note(f"failed: {data['error']['message']}")
+                self._print_note(f"  {_format_wait(data)}: {data['error']['message']}")
             case _:
                 pass
 
@@ -92,6 +91,15 @@ class TextOutput:
 def _indented_line(line: str) -> str:
     indent = line[: len(line) - len(line.lstrip(" "))]
     return indent + one_line(line)
+
+
+def _format_wait(data: JsonObject) -> str:
+    """Say when the next attempt is made, in words that are true when they are printed."""
+    if "next" not in data:
+        return "trying again"
+    seconds = max(0, round((data["next"] - SystemClock().now_millis()) / 1000))
+    wait = f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+    return f"trying again in {wait} (attempt {data['attempt'] + 1})"
 
 
 def _call_key(data: JsonObject) -> tuple[str, str]:

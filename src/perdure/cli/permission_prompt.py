@@ -1,41 +1,97 @@
 """Answers permission requests: asks at the terminal, refuses, or leaves them to another client.
 
 Every answer goes through the client, whether the Session runs in this process or on a server. The
-model wrote the text of the request, so it is cleaned, and each part shown on one line.
+model wrote the text of the request, so all of it is shown, with its line breaks, page by page if it
+is long, and characters that a terminal would not show are spelled out.
 """
 
+import re
+import shutil
+from collections.abc import Iterable
 from typing import Final
 
 from perdure.cli import terminal
 from perdure.client import DeclaredError, WireClient
-from perdure.schema.approval.permission import Reply
+from perdure.schema.approval.permission import Reply, Scope
 from perdure.schema.codec import JsonObject
+from perdure.schema.value import Value
 
-_REPLIES: Final[dict[str, Reply]] = {
-    "y": "once",
-    "yes": "once",
-    "a": "always",
-    "always": "always",
-}
-_DIFF_LINES_MAX: Final = 100
+_FRAME: Final = "  | "
+_COLUMNS_MIN: Final = 20
+_ROWS_MIN: Final = 10
+_MORE: Final = "-- Enter shows the next page, [n]o refuses: "
+_REFUSAL: Final = re.compile(r"no?\b[\s,:;.-]*(.*)", re.IGNORECASE | re.DOTALL)
+_COMMENT: Final = re.compile(r"(?:^|[\s;&|(])#", re.MULTILINE)
+_LONG_BLANK: Final = re.compile(r"[ \t]{16}")
 _UNATTENDED: Final = (
     "This needs a person's approval, and nobody is there to give it. A permission rule that allows"
     " it would let it pass."
 )
 
 
+class TypedAnswer(Value):
+    """The reply that a typed line stands for."""
+
+    reply: Reply
+    message: str | None = None
+    scope: Scope | None = None
+
+
 async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
-    """Ask the user and send the answer. Everything except yes and always is a no."""
+    """Show the whole request, ask the user and send the answer. Anything else than yes is a no."""
     request = event["data"]
-    question = render_question(request)
-    reply = _REPLIES.get((await terminal.ask(question)).lower(), "reject")
-    await _reply(client, request, reply)
+    size = shutil.get_terminal_size()
+    lines = render_request(request, columns=size.columns)
+    rows = max(size.lines, _ROWS_MIN) - 2
+    while len(lines) > rows:
+        terminal.print_note("\n".join(lines[:rows]) + "\n")
+        lines = lines[rows:]
+        typed = await terminal.ask(_MORE)
+        if typed:
+            await _reply(client, request, read_answer(typed, request, whole=False))
+            return
+    typed = await terminal.ask("\n".join([*lines, render_choices(request)]))
+    await _reply(client, request, read_answer(typed, request))
 
 
-def render_question(request: JsonObject) -> str:
-    """The question for a request; of a protected file with why it is asked and the difference."""
-    about = f"{_describe_protected(request)}Allow {_describe(request)}?\n"
-    return f"{about}{_describe_always(request)}[y]es, [a]lways, [N]o: "
+def read_answer(typed: str, request: JsonObject, *, whole: bool = True) -> TypedAnswer:
+    """The answer that a typed line stands for. Nothing is allowed before the whole is shown."""
+    word = typed.strip().lower()
+    if whole and word in {"y", "yes", "once"}:
+        return TypedAnswer(reply="once")
+    if whole and request.get("save") and word in {"a", "always"}:
+        return TypedAnswer(reply="always")
+    if whole and request.get("save") and word in {"s", "session"}:
+        return TypedAnswer(reply="always", scope="session")
+    refusal = _REFUSAL.fullmatch(typed.strip())
+    reason = refusal[1].strip() if refusal is not None else ""
+    return TypedAnswer(reply="reject", message=reason or None)
+
+
+def render_request(request: JsonObject, *, columns: int) -> list[str]:
+    """The lines that show a request: everything that it is about, and what is unusual about it."""
+    metadata: JsonObject = request.get("metadata", {})
+    lines: list[str] = []
+    if metadata.get("protected") is True and "diff" in metadata:
+        reason = terminal.make_visible(str(metadata.get("reason", "")))
+        lines.append(f"This is asked in any case. {reason}")
+        lines += _frame([str(metadata["diff"])], columns)
+    lines.append(f"Allow {terminal.make_visible(str(request['action']))}?")
+    lines += _frame(request["resources"], columns)
+    if "workdir" in metadata:
+        lines.append(f"  in {terminal.make_visible(str(metadata['workdir']))}")
+    lines += [f"  note: {it}" for it in _list_unusual(request)]
+    if patterns := request.get("save"):
+        lines.append("  always means, from now on without a question:")
+        lines += _frame(patterns, columns)
+    return lines
+
+
+def render_choices(request: JsonObject) -> str:
+    """The line that lists what can be typed."""
+    if not request.get("save"):
+        return "[y]es, no with a reason (n REASON), [N]o: "
+    return "[y]es, [a]lways, always in this [s]ession, no with a reason (n REASON), [N]o: "
 
 
 async def refuse(event: JsonObject, client: WireClient) -> None:
@@ -45,7 +101,7 @@ async def refuse(event: JsonObject, client: WireClient) -> None:
         f"refused {_describe(request)}: there is no terminal to ask at; allow it with a permission"
         " rule, or use --permission-timeout to let another client answer\n"
     )
-    await _reply(client, request, "reject", message=_UNATTENDED)
+    await _reply(client, request, TypedAnswer(reply="reject", message=_UNATTENDED))
 
 
 async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
@@ -53,12 +109,16 @@ async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
     terminal.print_note(f"waiting for another client to allow {_describe(event['data'])}\n")
 
 
-async def _reply(
-    client: WireClient, request: JsonObject, reply: Reply, *, message: str | None = None
-) -> None:
+async def _reply(client: WireClient, request: JsonObject, answer: TypedAnswer) -> None:
     permissions = client.sessions.permissions
     try:
-        await permissions.reply(request["sessionID"], request["id"], reply, message=message)
+        await permissions.reply(
+            request["sessionID"],
+            request["id"],
+            answer.reply,
+            message=answer.message,
+            scope=answer.scope,
+        )
     except DeclaredError as error:
         if error.tag != "PermissionNotFoundError":
             raise
@@ -69,20 +129,33 @@ def _describe(request: JsonObject) -> str:
     return terminal.one_line(f"{request['action']} {', '.join(request['resources'])}")
 
 
-def _describe_protected(request: JsonObject) -> str:
+def _frame(texts: Iterable[str], columns: int) -> list[str]:
+    """Every line of the texts behind a bar, wrapped, so that no line can pass for one of ours."""
+    width = max(columns, _COLUMNS_MIN) - len(_FRAME)
+    lines: list[str] = []
+    for text in texts:
+        for line in terminal.make_visible(str(text)).split("\n"):
+            pieces = [line[start : start + width] for start in range(0, len(line), width)]
+            lines += [_FRAME + piece for piece in pieces or [""]]
+    return lines
+
+
+def _list_unusual(request: JsonObject) -> list[str]:
     metadata: JsonObject = request.get("metadata", {})
-    if metadata.get("protected") is not True:
-        return ""
-    lines = str(metadata.get("diff", "")).splitlines()
-    shown = [f"  {terminal.one_line(line)}" for line in lines[:_DIFF_LINES_MAX]]
-    if len(lines) > len(shown):
-        shown.append(f"  ({len(lines) - len(shown)} more lines)")
-    reason = terminal.one_line(str(metadata.get("reason", "")))
-    return "\n".join(["This is asked in any case. " + reason, *shown, ""])
-
-
-def _describe_always(request: JsonObject) -> str:
-    patterns: list[str] = request.get("save", [])
-    if not patterns:
-        return ""
-    return f"  always means: {terminal.one_line(', '.join(patterns))}\n"
+    text = "\n".join(map(str, request["resources"]))
+    notes: list[str] = []
+    if metadata.get("sandbox") == "outside":
+        notes.append("it runs outside the sandbox, with network and all of your files")
+    if "workdir" in metadata:
+        if (count := text.count("\n") + 1) > 1:
+            notes.append(f"the command has {count} lines")
+        if _COMMENT.search(text):
+            notes.append("it has a comment; a line break in or after it may run more")
+    if "unclear" in metadata:
+        why = terminal.make_visible(str(metadata["unclear"])).replace("\n", " ")
+        notes.append(f"it is not certain what it runs: {why}")
+    if terminal.make_visible(text) != text.expandtabs():
+        notes.append("it has characters that a terminal does not show; they are spelled \\u....")
+    if _LONG_BLANK.search(text):
+        notes.append("it has long runs of blanks, with more text behind them")
+    return notes

@@ -24,6 +24,12 @@ _ANSWER_BYTES_MAX: Final = 1_024
 _UNPRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+# Letters that are printable by their class and look like nothing: fillers and variation selectors.
+_BLANK_LETTERS: Final = frozenset(
+    ["\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0"]
+    + [chr(code) for code in (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10))]
+    + [chr(code) for code in range(0xE0100, 0xE01F0)]
+)
 _SEQUENCE_START: Final = re.compile("[\x1b\x80-\x9f]")
 _SPACES: Final = re.compile(r"\s+")
 _STRING_OPENERS: Final = frozenset("]P^_X")  # after ESC: OSC, DCS, PM, APC, SOS
@@ -64,6 +70,17 @@ class Cleaner:
 def clean(text: str) -> str:
     """Return `text` without control sequences and unprintable characters."""
     return Cleaner().feed(text)
+
+
+def make_visible(text: str) -> str:
+    """Return `text` with every character spelled out that a terminal would hide or obey.
+
+    Newlines stay, tabs become blanks. Blanks of other scripts and invisible letters are spelled
+    out too, so that a text cannot look like another one.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_spell, text.expandtabs()))
 
 
 def print_output(text: str) -> None:
@@ -107,16 +124,27 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LINE_CHARS_MAX else f"{line[:_LINE_CHARS_MAX]}..."
 
 
+def _spell(character: str) -> str:
+    if character == "\n" or (character.isprintable() and character not in _BLANK_LETTERS):
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
 def is_interactive() -> bool:
     """Return whether stdin and stderr are a terminal, so that the user can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def ask(question: str) -> str:
-    """Ask and return the typed line, empty at the end of input. May be cancelled at any time."""
+    """Ask and return the typed line, empty at the end of input. May be cancelled at any time.
+
+    Keys that were typed before the question was shown do not answer it.
+    """
+    source = sys.stdin.fileno()
+    _drop_typed(source)
     print_note(question)
     loop = asyncio.get_running_loop()
-    source = sys.stdin.fileno()
     typed = asyncio.Event()
     loop.add_reader(source, typed.set)
     try:
@@ -125,6 +153,14 @@ async def ask(question: str) -> str:
         loop.remove_reader(source)
     # A terminal delivers whole lines, so this read does not block.
     return os.read(source, _ANSWER_BYTES_MAX).decode(errors="replace").strip()
+
+
+def _drop_typed(source: int) -> None:
+    if os.isatty(source):
+        # Imported late: only a question needs it.
+        import termios
+
+        termios.tcflush(source, termios.TCIFLUSH)
 
 
 def _next_state(state: _State, character: str) -> _State:

@@ -12,7 +12,11 @@ PROGRAM = """
         time.sleep(seconds)
 
     def search_for_long():
-        re.fullmatch("(a|b|ab)*c", "ab" * 20)
+        # One call that runs no Python code for longer than the limit, on any machine.
+        started, length = time.monotonic(), 20
+        while time.monotonic() - started < 0.3:
+            re.fullmatch("(a|b|ab)*c", "ab" * length)
+            length += 1
 
     async def main():
         stalls = []

@@ -1,6 +1,7 @@
 """`perdure run`: what it prints, how it ends, and that it waits for no absent person."""
 
 import json
+import os
 import signal
 
 import pytest
@@ -120,6 +121,33 @@ def test_on_a_terminal_a_permission_is_asked_for(
         said = process.answer(typed)
     assert "/etc/" in asked
     assert ("You allowed it" in said) is allowed
+
+
+def _next_page(terminal: int) -> str:
+    """The next page of a question: both of its last lines end with a colon and a blank."""
+    shown = ""
+    while not shown.endswith(("refuses: ", "[N]o: ")):
+        shown += shown_until(terminal, ": ")
+    return shown
+
+
+@pytest.mark.parametrize(("typed", "ran"), [("y\n", True), ("n too long\n", False)])
+def test_a_long_command_is_shown_to_its_end_before_it_can_be_allowed(
+    installation: Installation, typed: str, *, ran: bool
+) -> None:
+    asks = {"permissions": [{"action": "bash", "resource": "*", "effect": "ask"}]}
+    (installation.project / "opencode.json").write_text(json.dumps(asks), encoding="utf-8")
+    installation.variables |= {"LINES": "10", "COLUMNS": "40"}
+    command = f"echo {'x' * 440}; touch hidden"
+    with installation.at_terminal("run", *MODEL, f"run `{command}`") as process:
+        shown = shown_until(process.terminal, "[n]o refuses: ")
+        assert "touch hidden" not in shown
+        while "[N]o: " not in shown:
+            os.write(process.terminal, b"\n")
+            shown += _next_page(process.terminal)
+        process.answer(typed)
+    assert "touch hidden" in shown
+    assert (installation.project / "hidden").exists() is ran
 
 
 def test_what_was_always_allowed_is_not_asked_again(installation: Installation) -> None:
