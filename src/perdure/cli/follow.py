@@ -24,9 +24,10 @@ from perdure.client import DeclaredError, WireClient
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
+TURN_INTERRUPTED: Final = "Provider turn interrupted"
+"""The failure of an interrupted step. Repeated here, because `--attach` loads no runtime."""
 _LOOK_SECONDS: Final = 0.1
 _LOOKS_MAX: Final = 50
-_TURN_INTERRUPTED: Final = "Provider turn interrupted"
 _STILL_RUNNING: Final = frozenset({"running", "retrying"})
 _INCOMPLETE: Final = {
     "length": "the answer is incomplete: the model reached its limit of output tokens",
@@ -99,7 +100,7 @@ class _Progress:
         self._failure: str | None = None
         """Why the last step failed."""
         self._finish: str | None = None
-        """How the last step ended; None while it runs."""
+        """The finish reason of the last step; None while it runs."""
 
     async def settle(self) -> int:
         """Wait until the Session is idle, show the rest of its log, and return the exit status.
@@ -128,7 +129,7 @@ class _Progress:
             terminal.print_note(f"{cut}\n")
             return FAILED_STATUS
         terminal.print_note(f"failed: {terminal.one_line(self._failure)}\n")
-        return INTERRUPTED_STATUS if self._failure == _TURN_INTERRUPTED else FAILED_STATUS
+        return INTERRUPTED_STATUS if self._failure == TURN_INTERRUPTED else FAILED_STATUS
 
     async def handle(self, event: JsonObject) -> bool:
         """Show and handle one event of the Session; return whether it ended the work."""

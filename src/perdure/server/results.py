@@ -60,7 +60,7 @@ class FrameReader(Protocol):
 
 
 class Framing(Value):
-    """How the stream's own events and its heartbeat are written."""
+    """The form of the stream's own events and of its heartbeat."""
 
     event: "Callable[[LiveEvent], bytes]"
     heartbeat: Callable[[], bytes]

@@ -34,7 +34,7 @@ class ServerSettings(Confidential, kw_only=True):
     allowed_origins: frozenset[str] = frozenset()
     """Web origins that may call, exactly as a browser writes them."""
     v1: bool = True
-    """Whether the V1 routes are served beside V2."""
+    """Serves the V1 routes beside V2 if true."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
     requests_per_client_max: int = limits.REQUESTS_PER_CLIENT_MAX

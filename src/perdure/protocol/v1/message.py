@@ -74,7 +74,7 @@ class ListV1Messages(Payload):
 
 
 class V1SourceInput(Record):
-    """Where the prompt's text names a file; `path` is not needed to find the place."""
+    """The place in the prompt's text that names a file; `path` is not needed to find it."""
 
     text: V1SourceText
 

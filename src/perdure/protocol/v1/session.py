@@ -37,7 +37,7 @@ class V1Session(Record):
 
 
 class V1Status(Record):
-    """What a Session does now. The other fields are set for `retry`."""
+    """The activity of a Session. The other fields are set for `retry`."""
 
     type: Literal["idle", "busy", "retry"]
     attempt: int | UnsetType = UNSET

@@ -129,7 +129,7 @@ def _to_input(parts: tuple[V1PartInput, ...]) -> PromptInput:
 
 
 def _place(part: V1PartInput) -> TextSource | UnsetType:
-    """Where the text of the prompt names the file."""
+    """The place in the text of the prompt that names the file."""
     place = None if part.source is UNSET else part.source.get("text")
     if place is None:
         return UNSET

@@ -1,4 +1,4 @@
-"""What V1 shows of a Session is the same after a restart, though nothing of V1 is stored."""
+"""V1 shows a Session alike before and after a restart, though nothing of V1 is stored."""
 
 from dataclasses import replace
 from pathlib import Path
