@@ -1092,6 +1092,10 @@ export interface QuestionSource {
   readonly callID: string
 }
 
+export interface Readiness {
+  readonly ready: true
+}
+
 export interface ReasoningDelta {
   readonly timestamp: number
   readonly sessionID: string
