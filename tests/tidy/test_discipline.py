@@ -27,7 +27,7 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
-    "cli/follow.py": "of two views of a run, the first that sees its end ends the other",
+    "cli/runs/": "of the views of a run, the first that sees its end ends the others",
     "client/": "a blocking scope stays open between two calls, until its loop is closed",
     "host/process/": "a child must be ended even if its caller is cancelled",
     "runtime/coordination/": "a drain outlives the request that woke it",

@@ -19,12 +19,12 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "commands of the program": """
         apply archive compact delete doctor export follow fork import migrate move open
-        read recover rename repair resuming revert run serve write
+        completion diff read recover redo rename repair resuming revert run serve show undo write
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock loop offload orphan ownership peer process progress record runner spawn startup
-        sync wake watchdog watcher
+        lazy lock loop offload orphan ownership peer process progress queue record runner spawn
+        startup sync wake watchdog watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut details
@@ -52,7 +52,7 @@ WORDS: Final[Mapping[str, str]] = {
         api backend codec demo deprecation error faulty function generated histogram index instance
         limits
         manual mode name problem pytest register schema seed scripted seeded selection setting shape
-        type typed value version
+        suggestion type typed value version
     """,
     "storage": """
         atomic cache cached checks committer config configured confined data database
@@ -61,8 +61,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "text formats": """
         decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc
-        markdown matter mime parser patch pattern ring script substitution tag text token wildcard
-        word xml yaml
+        markdown matter mime parser patch pattern render ring script style substitution
+        tag text token wildcard word xml yaml
     """,
 }
 """By the field that uses them. A new word needs a place here, or an entry in CONTEXT.md."""

@@ -6,6 +6,7 @@ the progress is read from the conversation, so a Session may stop and continue a
 claims to understand.
 """
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
@@ -25,12 +26,14 @@ from perdure.llm.event import (
 )
 from perdure.llm.message import LLMMessage, TextPart, ToolResultPart
 from perdure.llm.request import LLMRequest
+from perdure.schema import codec
 from perdure.schema.value import Value
 
 RESULT_CHARS_MAX: Final = 4_000
 INTERRUPTED: Final = "Tool execution interrupted"
 """How the result of a call begins whose server was stopped; a test compares it with the text of
 core.session.recovery."""
+_CONTENT: Final = re.compile(r'"content":("(?:[^"\\]|\\.)*")')
 GO_ON: Final = "Your last answer was cut"
 """How the runtime begins when it asks again for an answer that was cut. It is no new prompt."""
 
@@ -126,6 +129,9 @@ def _describe_failure(part: ToolResultPart) -> str:
 
 def _text_of_result(part: ToolResultPart) -> str:
     text = shared.lower_result(part.result).text
+    if part.name == "read" and (content := _CONTENT.search(text)) is not None:
+        # What the file holds, and not how the tool tells it.
+        text = codec.decode_any(content[1].encode())
     return text if len(text) <= RESULT_CHARS_MAX else f"{text[:RESULT_CHARS_MAX]}\n[and more]"
 
 

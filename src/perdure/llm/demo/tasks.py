@@ -145,7 +145,9 @@ def _run_tests(_: re.Match[str]) -> Part:
 
 
 def _run_command(match: re.Match[str]) -> Part:
-    return _bash("The bash tool runs your command.", match["quoted"] or match["rest"].strip())
+    command = match["quoted"] or match["rest"].strip()
+    is_test = _TEST_RUN.search(command) is not None
+    return _bash("The bash tool runs your command.", command, repeatable=is_test)
 
 
 def _create_file(match: re.Match[str]) -> Part:
@@ -183,6 +185,10 @@ def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+_TEST_RUN: Final = re.compile(
+    r"\b(?:pytest|unittest|(?:make|npm|cargo|go) (?:run )?(?:test|check))\b"
+)
+"""Commands that do no harm when they are run again."""
 _FILE: Final = r"[\"'`]?(?P<path>[\w./-]{0,200}\.\w{1,10}|[\w./-]{0,150}\w{1,50})[\"'`]?"
 TASKS: Final = (
     Task(

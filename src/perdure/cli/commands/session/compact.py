@@ -42,7 +42,7 @@ def describe(report: CompactionReport) -> str:
 
 
 async def _compact(
-    url: str | None, environment: Environment, session_id: str, instruction: str | None
+    url: str | None, environment: Environment, name: str, instruction: str | None
 ) -> CompactionReport:
-    async with session_client.open_client(url, environment) as client:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         return await client.sessions.compact_with_report(session_id, instruction=instruction)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.cli.commands import context
+from perdure.cli.commands.session import context
 from perdure.schema.models.model import ModelRef
 from perdure.schema.session.request_preview import ProviderContext, ProviderRequest, WindowInfo
 

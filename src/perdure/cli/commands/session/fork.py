@@ -27,8 +27,9 @@ def main(argv: list[str]) -> int:
 
 
 async def _fork(given: argparse.Namespace, environment: Environment) -> str:
-    async with session_client.open_client(given.attach, environment) as client:
+    opened = session_client.open_session(given.attach, environment, given.session)
+    async with opened as (client, session_id):
         forked = await client.sessions.fork(
-            given.session, id=given.id, message_id=given.message, seq=given.seq
+            session_id, id=given.id, message_id=given.message, seq=given.seq
         )
         return forked["id"]

@@ -23,8 +23,8 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _usage(url: str | None, environment: Environment, session_id: str) -> SessionUsage:
-    async with session_client.open_client(url, environment) as client:
+async def _usage(url: str | None, environment: Environment, name: str) -> SessionUsage:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         return await client.sessions.usage(session_id)
 
 

@@ -6,9 +6,10 @@ Items are printed as they are read, so a long Session does not have to fit into 
 import asyncio
 from collections.abc import AsyncIterator
 
-from perdure.cli import options, remote, terminal
+from perdure.cli import options, remote, session_choice, terminal
 from perdure.cli.session_source import open_source
 from perdure.host.environment import Environment
+from perdure.net.loopback import is_loopback_url
 from perdure.schema.codec import JsonObject
 
 
@@ -26,8 +27,10 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _export(url: str | None, environment: Environment, session_id: str) -> None:
+async def _export(url: str | None, environment: Environment, name: str) -> None:
     async with open_source(url, environment) as source:
+        is_local = url is None or is_loopback_url(url)
+        session_id = await session_choice.find_session(source, name, is_local=is_local)
         session = await source.session(session_id)
         terminal.print_output(f'{{"session":{terminal.as_json(session)}')
         await _write_list("messages", source.messages(session_id))

@@ -34,10 +34,10 @@ def main(argv: list[str]) -> int:
 
 
 async def _move(
-    url: str | None, environment: Environment, session_id: str, directory: str, *, changes: bool
+    url: str | None, environment: Environment, name: str, directory: str, *, changes: bool
 ) -> str:
     """Move the Session and return its new directory."""
-    async with session_client.open_client(url, environment) as client:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         await client.sessions.move(session_id, directory=directory, move_changes=changes)
         session = await client.sessions.get(session_id)
         return session["location"]["directory"]

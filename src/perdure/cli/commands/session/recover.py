@@ -28,10 +28,10 @@ def main(argv: list[str]) -> int:
 
 
 async def _recover(
-    url: str | None, environment: Environment, session_id: str, wanted: Decision | None
+    url: str | None, environment: Environment, name: str, wanted: Decision | None
 ) -> str:
     """Apply the decision, if one was given, and describe the state of the Session."""
-    async with session_client.open_client(url, environment) as client:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         if wanted is not None:
             await client.sessions.recovery.decide(session_id, decision=wanted)
             # An embedded host ends with this command, so the retried work must end before it.

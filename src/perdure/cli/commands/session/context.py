@@ -84,9 +84,9 @@ class _Exclusion(Value, kw_only=True):
 
 
 async def _fetch(
-    url: str | None, environment: Environment, session_id: str, wish: _Exclusion
+    url: str | None, environment: Environment, name: str, wish: _Exclusion
 ) -> JsonObject:
-    async with session_client.open_client(url, environment) as client:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         if wish.message_id:
             await client.sessions.exclude_message(
                 session_id, wish.message_id, excluded=wish.excluded, call_id=wish.call_id

@@ -21,10 +21,8 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _archive(
-    url: str | None, environment: Environment, session_id: str, *, undo: bool
-) -> None:
-    async with session_client.open_client(url, environment) as client:
+async def _archive(url: str | None, environment: Environment, name: str, *, undo: bool) -> None:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         if undo:
             await client.sessions.unarchive(session_id)
         else:

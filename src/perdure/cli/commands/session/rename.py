@@ -20,6 +20,6 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _rename(url: str | None, environment: Environment, session_id: str, title: str) -> str:
-    async with session_client.open_client(url, environment) as client:
+async def _rename(url: str | None, environment: Environment, name: str, title: str) -> str:
+    async with session_client.open_session(url, environment, name) as (client, session_id):
         return (await client.sessions.rename(session_id, title))["title"]
