@@ -8,6 +8,7 @@ demo makes, with a data directory of its own, and stays there to be looked at.
 import asyncio
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,7 +55,7 @@ _FIXED: Final = "sum + price"
 _TEST: Final = "run `python3 -m unittest`"
 _LOOK_PROMPT: Final = f"list the files, read cart.py, then {_TEST}"
 _FIX_PROMPT: Final = f"replace `{_BROKEN}` with `{_FIXED}` in cart.py, then {_TEST}"
-_PAUSE_SECONDS: Final = 1.0
+_PAUSE_SECONDS: Final = 2.5
 _PATIENCE_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.05
 
@@ -224,9 +225,12 @@ class _Show:
             f"  ${stored.cost:.2f} spent: demo/demo is a script, not an AI\n"
         )
         _say("Type next:")
+        found = _find_alias()
+        alias = "" if found is None else f"  alias perdure={shlex.quote(found)}\n"
         terminal.print_output(
             f"  cd {shlex.quote(str(self._project))}\n"
             f"  export PERDURE_DATA_DIR={shlex.quote(str(self._data_dir))}\n"
+            f"{alias}"
             "  perdure show                           read the whole conversation again\n"
             "  perdure redo                           take the fix back in\n"
             '  perdure run -c "run the tests"         go on with it\n'
@@ -236,6 +240,14 @@ class _Show:
 
     def _read(self, name: str) -> str:
         return (self._project / name).read_text(encoding="utf-8")
+
+
+def _find_alias() -> str | None:
+    """The way to this program, unless `perdure` is enough."""
+    if shutil.which("perdure") is not None:
+        return None
+    called = os.path.abspath(sys.argv[0])
+    return called if os.path.basename(called) == "perdure" else f"{sys.executable} -m perdure"
 
 
 def _say(text: str) -> None:

@@ -57,6 +57,17 @@ class SessionText:
             return f"running {next(iter(self._calls.values())).tool}"
         return f"waiting for {self._header.rpartition(' ')[2] or 'the model'}"
 
+    def remember(self, event: JsonObject) -> None:
+        """Keep the calls of an earlier process, so that what came of them can be named."""
+        data = cast("JsonObject", event["data"])
+        match event["type"]:
+            case "session.next.tool.called":
+                self._calls[_call_key(data)] = _OpenCall(data["tool"], data["input"])
+            case "session.next.tool.success" | "session.next.tool.failed":
+                self._calls.pop(_call_key(data), None)
+            case _:
+                pass
+
     def show(self, event: JsonObject) -> None:
         data = cast("JsonObject", event["data"])
         kind = str(event["type"]).removeprefix("session.next.")

@@ -17,6 +17,10 @@ class Output(Protocol):
         """What the work waits for at the moment; None while that must not be shown."""
         ...
 
+    def remember(self, event: JsonObject) -> None:
+        """Take up an event that was shown by an earlier process."""
+        ...
+
     def show(self, event: JsonObject) -> None: ...
     def finish(self) -> None: ...
 
@@ -25,6 +29,9 @@ class JsonOutput:
     """Prints every event of the Session as JSON on its own line."""
 
     status: None = None
+
+    def remember(self, event: JsonObject) -> None:
+        pass
 
     def show(self, event: JsonObject) -> None:
         terminal.print_output(terminal.as_json(event) + "\n")
@@ -45,6 +52,9 @@ class HeldOutput:
     @property
     def status(self) -> str | None:
         return None if self._is_held else self._output.status
+
+    def remember(self, event: JsonObject) -> None:
+        self._output.remember(event)
 
     def show(self, event: JsonObject) -> None:
         if not self._is_held:

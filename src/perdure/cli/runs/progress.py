@@ -66,6 +66,7 @@ class RunProgress:
         waiting = await sessions.inbox.list(session_id)
         async for event in self._read_log():
             self._note(event)
+            self._output.remember(event)
         if not waiting and (self._failure is not None or self._finish not in _UNFINISHED):
             raise Problem(f"{session_id} has nothing to go on with; give it a prompt")
         self._promoted = True
