@@ -89,6 +89,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         context=shared.registries.context,
         tasks=shared.subagents,
         headless=settings.headless,
+        unattended=lambda: "wait" if deps.hub.has_readers else settings.unattended,
         reply_timeout_seconds=settings.permission_timeout,
         pending_store=deps.pending.for_location,
         providers=settings.providers,
