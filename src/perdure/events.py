@@ -29,6 +29,7 @@ from perdure.schema.live_event import (
     TextDelta,
     TodosChanged,
     ToolInputDelta,
+    TrustChanged,
 )
 from perdure.schema.session.event import (
     AgentSwitched,
@@ -147,5 +148,6 @@ __all__ = [
     "ToolProgressed",
     "ToolPruned",
     "ToolSucceeded",
+    "TrustChanged",
     "Unarchived",
 ]

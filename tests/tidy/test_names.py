@@ -37,16 +37,17 @@ WORDS: Final[Mapping[str, str]] = {
         rs256 secrets signature vertex
     """,
     "HTTP": """
-        acceptor access address asgi auth binding body connection cursor endpoint exchange frame
-        group guard handler head header http loopback media openapi operation pager proxy query
-        reconnect remote reset response result route routing socket socks sse stream tls
-        translation transport uri v1 web webfetch websearch websocket
+        acceptor access address asgi auth binding body connection cursor dial endpoint
+        exchange frame group guard handler head header http list listener loopback media network
+        openapi operation pager proxied proxy query reconnect remote reset response result route
+        routing socket socks sse stream tls translation transport uri v1 web webfetch websearch
+        websocket
     """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
         input kernel kind landlock launch launched launcher literal log metrics namespace parent
-        piped policy post privilege program repository sandbox scan scratch search seatbelt shell
-        storage suspicion syscall telemetry time tree workspace wrapper
+        piped policy post private privilege program repository sandbox scan scratch search seatbelt
+        shell storage suspicion syscall telemetry time tree workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index instance

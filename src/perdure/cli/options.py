@@ -17,6 +17,7 @@ from perdure.cli.problem import USAGE_STATUS
 from perdure.core import limits
 from perdure.host import environment
 from perdure.host.environment import Environment
+from perdure.schema.approval.permission import Headless
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -164,6 +165,16 @@ def add_permission_timeout(
         default=default,
         help="wait that long for an answer to a permission request or a question, then refuse"
         + usual,
+    )
+
+
+def add_unattended(parser: argparse.ArgumentParser, *, help: str, default: Headless) -> None:
+    parser.add_argument(
+        "--unattended",
+        choices=("wait", "deny", "fail"),
+        default=default,
+        help=f"{help}: wait for an answer, deny and let the model go on, or fail the run"
+        f" (default: {default})",
     )
 
 

@@ -104,6 +104,13 @@ async def refuse(event: JsonObject, client: WireClient) -> None:
     await _reply(client, request, TypedAnswer(reply="reject", message=_UNATTENDED))
 
 
+async def stop(event: JsonObject, client: WireClient) -> None:
+    """Refuse, and so stop the run, because there is no terminal to ask at."""
+    request = event["data"]
+    terminal.print_note(f"stopped at {_describe(request)}: there is no terminal to ask at\n")
+    await _reply(client, request, TypedAnswer(reply="reject"))
+
+
 async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
     """Wait for another client to answer. The runtime refuses at the `--permission-timeout`."""
     terminal.print_note(f"waiting for another client to allow {_describe(event['data'])}\n")

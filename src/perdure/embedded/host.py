@@ -24,6 +24,7 @@ from perdure.client.conversation.requests import (
     QuestionHandler,
 )
 from perdure.client.wire_client import WireClient
+from perdure.core import limits
 from perdure.core.models import catalog
 from perdure.core.models.catalog import CatalogProvider
 from perdure.embedded.asgi_transport import AsgiTransport
@@ -95,9 +96,13 @@ class HostOptions(TypedDict, total=False):
     data_dir: str | None
     """Where everything is stored; the user's data directory, as for `perdure serve`, by default."""
     headless: Headless
-    """`deny` refuses what a person would have to allow; `wait`, the default, waits for a reply."""
+    """`deny` refuses what a person would have to allow, `fail` ends the run; `wait`, the default,
+    waits for a reply."""
+    unattended: Headless
+    """The same, while nothing reads the live events of this host; `wait` by default."""
     permission_timeout: float | None
-    """Seconds to wait for a reply to a permission request; then it is refused."""
+    """Seconds to wait for a reply to a permission request; then it is refused. A day by default;
+    None waits without a limit."""
     models: Mapping[str, ModelCall]
     """Models that the program itself answers for, by their names `provider/model`."""
     local_models: bool
@@ -214,7 +219,8 @@ def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
         data_dir=kept.data_dir,
         default_directory=os.path.abspath(directory),
         headless=options.get("headless", "wait"),
-        permission_timeout=options.get("permission_timeout"),
+        unattended=options.get("unattended", "wait"),
+        permission_timeout=options.get("permission_timeout", limits.PERMISSION_WAIT_SECONDS),
         providers=_providers(options.get("models", {})),
         local_models=options.get("local_models", False),
         resumes=options.get("resumes", True),

@@ -93,6 +93,8 @@ class SharedServices(Value, kw_only=True):
     tasks: SubagentRunner | None = None
     """Runs subagents; without it there are none."""
     headless: Headless = "wait"
+    unattended: Callable[[], Headless] = lambda: "wait"
+    """What counts at this moment, because a client is attached or not."""
     reply_timeout_seconds: float | None = None
     """How long to wait for a user's reply; None waits for ever."""
     pending_store: Callable[[LocationRef], PendingStore] = lambda ref: NoPendingStore()
@@ -121,6 +123,7 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
         ids=shared.ids,
         publish=partial(shared.publish, ref),
         headless=shared.headless,
+        unattended=shared.unattended,
         reply_timeout_seconds=shared.reply_timeout_seconds,
         shared=PendingPermissions(store=pending_store),
     )
@@ -128,6 +131,7 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
         ids=shared.ids,
         publish=partial(shared.publish, ref),
         headless=shared.headless,
+        unattended=shared.unattended,
         reply_timeout_seconds=shared.reply_timeout_seconds,
         store=pending_store,
     )

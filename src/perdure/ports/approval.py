@@ -50,6 +50,10 @@ class PermissionDeclinedError(Exception):
     """A person declined. The run stops."""
 
 
+class PermissionUnattendedError(PermissionDeclinedError):
+    """A person is needed, none is there, and the run is to fail then. The message says for what."""
+
+
 class PermissionGate(Protocol):
     async def require(self, ask: PermissionAsk) -> None:
         """Return when allowed; otherwise raise a Permission error. May wait for a person."""
@@ -78,6 +82,10 @@ class QuestionBlockedError(Exception):
 
 class QuestionRejectedError(Exception):
     """A person declined to answer. The run stops."""
+
+
+class QuestionUnattendedError(QuestionRejectedError):
+    """A person is needed, none is there, and the run is to fail then."""
 
 
 class Questioner(Protocol):

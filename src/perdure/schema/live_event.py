@@ -20,6 +20,7 @@ from perdure.schema.ids import (
     ToolCallID,
 )
 from perdure.schema.session.todo import Todos
+from perdure.schema.settings.trust import TrustWish
 
 
 class LiveFact(Record):
@@ -131,6 +132,16 @@ class CatalogChanged(LiveFact):
     """The usable models changed: list them again."""
 
 
+class TrustChanged(LiveFact):
+    """A project was trusted, or its configuration asks for other things than before.
+
+    As `GET /api/location/trust` answers now for the Location of the event.
+    """
+
+    trusted: bool
+    off: tuple[TrustWish, ...]
+
+
 class FileEdited(LiveFact):
     """A tool has changed, created or removed the file at this path."""
 
@@ -174,6 +185,7 @@ LiveEvent = (
     | CatalogChanged
     | ModelsRefreshed
     | TodosChanged
+    | TrustChanged
     | FileEdited
     | PtyCreated
     | PtyUpdated
@@ -201,6 +213,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     CatalogChanged: "catalog.updated",
     ModelsRefreshed: "models-dev.refreshed",
     TodosChanged: "todo.updated",
+    TrustChanged: "location.trust.updated",
     FileEdited: "file.edited",
     PtyCreated: "pty.created",
     PtyUpdated: "pty.updated",

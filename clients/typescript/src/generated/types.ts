@@ -1952,6 +1952,20 @@ export interface ToolTime {
   readonly excluded?: number | undefined
 }
 
+/** A project was trusted, or its configuration asks for other things than before. */
+export interface TrustChanged {
+  readonly trusted: boolean
+  readonly off: readonly TrustWish[]
+}
+
+/** `location.trust.updated`. */
+export interface TrustChangedEvent {
+  readonly id: string
+  readonly type: "location.trust.updated"
+  readonly location?: LocationRef | undefined
+  readonly data: TrustChanged
+}
+
 /** Whether all requests of a Location's configuration are granted, and which are not. */
 export interface TrustInfo {
   readonly trusted: boolean
@@ -2134,6 +2148,7 @@ export type LiveEvent =
   | CatalogChangedEvent
   | ModelsRefreshedEvent
   | TodosChangedEvent
+  | TrustChangedEvent
   | FileEditedEvent
   | PtyCreatedEvent
   | PtyUpdatedEvent

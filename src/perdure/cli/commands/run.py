@@ -29,6 +29,7 @@ from perdure.cli.runs.output import JsonOutput
 from perdure.cli.runs.progress import Outcome
 from perdure.cli.runs.request_queue import Answer
 from perdure.client import WireClient
+from perdure.core import limits
 from perdure.embedded.host import open_wire_host
 from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.data_directory import DataDirectoryError
@@ -36,6 +37,7 @@ from perdure.host.environment import Environment
 from perdure.net.loopback import is_loopback_url
 from perdure.ports import DatabaseError
 from perdure.schema import codec
+from perdure.schema.approval.permission import Headless
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
@@ -63,7 +65,8 @@ class _Arguments(Value, kw_only=True):
     data_dir: str | None
     local_models: bool
     trusts: bool
-    permission_timeout: float | None
+    permission_timeout: float
+    unattended: Headless
 
     @property
     def is_local(self) -> bool:
@@ -106,7 +109,9 @@ def _parse(argv: list[str]) -> _Arguments:
         data_dir=given.data_dir,
         local_models=given.local_models,
         trusts=given.trust,
-        permission_timeout=given.permission_timeout,
+        permission_timeout=given.permission_timeout or limits.PERMISSION_WAIT_SECONDS,
+        # A time for an answer is given to wait for one.
+        unattended="wait" if given.permission_timeout is not None else given.unattended,
     )
 
 
@@ -154,6 +159,11 @@ def _add_options(parser: options.CommandParser) -> None:
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser)
+    options.add_unattended(
+        parser,
+        help="what to do with a permission request or a question without a terminal to ask at",
+        default="deny",
+    )
 
 
 def _read_prompt(words: list[str]) -> str:
@@ -239,12 +249,19 @@ class _Prompt(Protocol):
     async def answer_at_terminal(self, event: JsonObject, client: WireClient, /) -> None: ...
     async def wait_for_other_client(self, event: JsonObject, client: WireClient, /) -> None: ...
     async def refuse(self, event: JsonObject, client: WireClient, /) -> None: ...
+    async def stop(self, event: JsonObject, client: WireClient, /) -> None: ...
 
 
 def _choose_answer(prompt: _Prompt, arguments: _Arguments, *, interactive: bool) -> Answer:
     if interactive:
         return prompt.answer_at_terminal
-    return prompt.refuse if arguments.permission_timeout is None else prompt.wait_for_other_client
+    match arguments.unattended:
+        case "wait":
+            return prompt.wait_for_other_client
+        case "deny":
+            return prompt.refuse
+        case "fail":
+            return prompt.stop
 
 
 @asynccontextmanager
@@ -256,9 +273,8 @@ async def _open_client(
             yield client
         return
     await trust.decide(environment, os.getcwd(), trusts=arguments.trusts)
-    can_wait = interactive or arguments.permission_timeout is not None
     async with open_wire_host(
-        headless="wait" if can_wait else "deny",
+        headless="wait" if interactive else arguments.unattended,
         permission_timeout=arguments.permission_timeout,
         environment=environment,
         local_models=arguments.local_models,

@@ -30,6 +30,7 @@ from perdure.net import loopback
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
+from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
@@ -77,6 +78,7 @@ class _Arguments(Value, kw_only=True):
     local_models: bool
     trusts: bool
     permission_timeout: float | None
+    unattended: Headless
     log_format: str
     log_level: str
 
@@ -121,6 +123,11 @@ def _parse(argv: list[str]) -> _Arguments:
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser, default=limits.PERMISSION_WAIT_SECONDS)
+    options.add_unattended(
+        parser,
+        help="what to do with a permission request or a question while no client listens to events",
+        default="wait",
+    )
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"--port {given.port} is not between 0 and 65535")
@@ -136,6 +143,7 @@ def _parse(argv: list[str]) -> _Arguments:
         local_models=given.local_models,
         trusts=given.trust,
         permission_timeout=given.permission_timeout,
+        unattended=given.unattended,
         log_format=given.log_format,
         log_level=given.log_level,
     )
@@ -200,6 +208,7 @@ async def _serve(
         default_directory=settings.default_directory,
         local_models=arguments.local_models,
         permission_timeout=arguments.permission_timeout,
+        unattended=arguments.unattended,
         installed_plugins=True,
         telemetry=telemetry,
         grace_seconds=limits.SUSPEND_SECONDS_MAX,

@@ -2201,6 +2201,22 @@ class TrustWish(TypedDict):
     message: str
 
 
+class TrustChanged(TypedDict):
+    """A project was trusted, or its configuration asks for other things than before."""
+
+    trusted: bool
+    off: list[TrustWish]
+
+
+class TrustChangedEvent(TypedDict):
+    """`location.trust.updated`."""
+
+    id: str
+    type: Literal["location.trust.updated"]
+    location: NotRequired[LocationRef]
+    data: TrustChanged
+
+
 class TrustInfo(TypedDict):
     """Whether all requests of a Location's configuration are granted, and which are not."""
 
@@ -2296,6 +2312,7 @@ LiveEvent = (
     | CatalogChangedEvent
     | ModelsRefreshedEvent
     | TodosChangedEvent
+    | TrustChangedEvent
     | FileEditedEvent
     | PtyCreatedEvent
     | PtyUpdatedEvent

@@ -4,7 +4,7 @@ Fields that a document may omit are optional, so that several documents can each
 core.settings.settings and core.models.catalog interpret the entries.
 """
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
@@ -308,9 +308,20 @@ class BashEntry(Entry, frozen=True):
     allowed_variables: tuple[str, ...] | UnsetType = UNSET
 
 
+_HOST_PATTERN: Final = (
+    r"^(\*|(\*\.)?[^\s*/@?#:\[\]\\]+|\[[0-9a-fA-F:.]+\]|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)"
+    r"(:([0-9]{1,5}|\*))?$"
+)
+"""A host, `*.` and a host, an address or `*`, and a port or `*` for every port."""
+
+
+class SandboxNetworkEntry(Entry, frozen=True):
+    allow: tuple[Annotated[str, Meta(pattern=_HOST_PATTERN)], ...] | UnsetType = UNSET
+
+
 class SandboxEntry(Entry, frozen=True):
     mode: Literal["read-only", "workspace-write", "danger-full-access"] | UnsetType = UNSET
-    network: bool | UnsetType = UNSET
+    network: bool | SandboxNetworkEntry | UnsetType = UNSET
     writable: tuple[str, ...] | UnsetType = UNSET
     hidden: tuple[str, ...] | UnsetType = UNSET
     ask: bool | UnsetType = UNSET

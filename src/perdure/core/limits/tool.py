@@ -164,3 +164,13 @@ WEB_SEARCH_QUERY_CHARS_MAX: Final = 4 * 1024
 WEB_SEARCH_RESULTS_DEFAULT: Final = 8
 WEB_SEARCH_RESULTS_MAX: Final = 20
 WEB_SEARCH_CONTEXT_CHARS_MAX: Final = 50_000
+
+# The proxy of sandboxed commands.
+PROXY_CONNECTIONS_MAX: Final = 64  # at the same time, for one command; more wait
+PROXY_ALL_CONNECTIONS_MAX: Final = 256  # at the same time, for all commands of a process
+PROXY_REQUEST_SECONDS_MAX: Final = 30  # until a request, or the beginning of a tunnel, is complete
+PROXY_CONNECT_SECONDS_MAX: Final = 20  # to resolve a name and to connect
+PROXY_IDLE_SECONDS_MAX: Final = 600  # without a byte in either direction
+PROXY_BUFFER_BYTES_MAX: Final = 64 * 1024  # in flight, per connection and direction
+PROXY_REFUSALS_TOLD_MAX: Final = 10  # per command
+HOSTS_ASKED_MAX: Final = 20  # per command

@@ -178,7 +178,7 @@ def merge(found: Sequence[Document]) -> Settings:
         default_agent=_last(document.default_agent for document in documents),
         shell=_last(document.shell for document in users_own),
         shell_variables=_shell_variables(documents),
-        sandbox=sandbox_settings.merge(document.sandbox for document in users_own),
+        sandbox=_sandbox(users_own),
         permissions=_permissions(documents),
         agents=_agents(documents, of_plugins=False),
         plugin_agents=_agents(documents, of_plugins=True),
@@ -242,6 +242,12 @@ def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntr
 
 def _last(values: Iterable[codec.T | None]) -> codec.T | None:
     return next((value for value in reversed(tuple(values)) if value is not None), None)
+
+
+def _sandbox(users_own: Sequence[Document]) -> SandboxSettings:
+    managed = [document.sandbox for document in users_own if document.layer == "managed"]
+    users = (document.sandbox for document in users_own if document.layer != "managed")
+    return sandbox_settings.merge(users, managed)
 
 
 def _permissions(documents: Sequence[Document]) -> RuleLayers:

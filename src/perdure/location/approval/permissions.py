@@ -29,6 +29,7 @@ from perdure.ports import (
     PermissionBlockedError,
     PermissionCorrectedError,
     PermissionDeclinedError,
+    PermissionUnattendedError,
     UniqueViolationError,
 )
 from perdure.schema.approval.pending import PermissionWord, StoredRequest
@@ -86,6 +87,8 @@ class PendingPermissions(State):
 
 
 class LocationPermissions:
+    """`headless` is for a program without any person; `unattended` says what counts just now."""
+
     def __init__(
         self,
         *,
@@ -94,6 +97,7 @@ class LocationPermissions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
+        unattended: Callable[[], Headless] = lambda: "wait",
         reply_timeout_seconds: float | None = None,
         shared: PendingPermissions | None = None,
     ) -> None:
@@ -102,6 +106,7 @@ class LocationPermissions:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
+        self._unattended = unattended
         self._reply_timeout_seconds = reply_timeout_seconds
         self._shared = shared or PendingPermissions()
         self._pending = self._shared.pending
@@ -114,6 +119,7 @@ class LocationPermissions:
             ids=self._ids,
             publish=self._publish,
             headless=self._headless,
+            unattended=self._unattended,
             reply_timeout_seconds=self._reply_timeout_seconds,
             shared=self._shared,
         )
@@ -126,8 +132,11 @@ class LocationPermissions:
             return
         if decision.effect == "deny":
             raise PermissionBlockedError(permission_texts.denied(ask, decision))
-        if self._headless == "deny":
+        absence = self._headless if self._headless != "wait" else self._unattended()
+        if absence == "deny":
             raise PermissionBlockedError(permission_texts.unattended(ask, decision))
+        if absence == "fail":
+            raise PermissionUnattendedError(permission_texts.unattended(ask, decision))
         pending = await self._open(self._ids.permission(), ask)
         try:
             await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)

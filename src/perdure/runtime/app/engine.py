@@ -98,7 +98,11 @@ class Engine:
             launches=self._launches,
         )
         self.location_registry = LocationRegistry(build_shared_services(deps, location_deps))
-        self.locations = Locations(self.location_registry)
+        self.locations = Locations(
+            self.location_registry, publish=lambda ref, event: deps.hub.publish(event, ref)
+        )
+        watching = self.locations.watch_trust(lambda: deps.hub.has_readers, platform.clock)
+        self._background.start(watching, name="trust")
         self.files = Files(self.location_registry)
         self.terminals = Terminals(self.location_registry, secrets.token_bytes)
         self.permissions = Permissions(

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.web_pages import WebClient
@@ -11,6 +12,7 @@ from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.host.sandbox.launches import Launches
 from perdure.host.sandbox.local_sandbox import LocalSandbox
+from perdure.host.sandbox.network_proxy import NetworkProxy
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import SharedServices
@@ -53,7 +55,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
     # --data-dir takes precedence over the environment.
     environment = replace(settings.environment, data_dir=settings.data_dir)
     pages = WebClient(proxies=proxy.from_environment(environment.variables))
-    tools = _build_tools(shared, pages)
+    tools = _build_tools(shared, pages, _build_network_proxy(environment, shared))
     return SharedServices(
         environment=environment,
         configuration=Configuration(environment, shared.registries.documents),
@@ -87,6 +89,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         context=shared.registries.context,
         tasks=shared.subagents,
         headless=settings.headless,
+        unattended=lambda: "wait" if deps.hub.has_readers else settings.unattended,
         reply_timeout_seconds=settings.permission_timeout,
         pending_store=deps.pending.for_location,
         providers=settings.providers,
@@ -116,7 +119,17 @@ def _build_model_facts(deps: EngineDeps, shared: LocationDeps) -> ModelFactsCach
     )
 
 
-def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
+def _build_network_proxy(environment: Environment, shared: LocationDeps) -> NetworkProxy:
+    return NetworkProxy(
+        environment.temp_dir,
+        start=lambda work: shared.background.start(work, name="network of a command"),
+        proxies=proxy.from_environment(environment.variables),
+    )
+
+
+def _build_tools(
+    shared: LocationDeps, pages: WebClient, network_proxy: NetworkProxy
+) -> BuiltinTools:
     filesystem = LocalFilesystem()
     return BuiltinTools(
         filesystem=filesystem,
@@ -127,5 +140,5 @@ def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
         application=shared.registries.tools,
         web=WebServices(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
-        sandbox=LocalSandbox(LocalProcesses(shared.children, shared.launches)),
+        sandbox=LocalSandbox(LocalProcesses(shared.children, shared.launches), proxy=network_proxy),
     )

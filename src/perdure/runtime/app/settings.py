@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from perdure.core import limits
 from perdure.host.environment import Environment
 from perdure.host.loop_watchdog import LoopWatchdog
 from perdure.runtime.ops.metrics import Telemetry
@@ -17,8 +18,10 @@ class RuntimeSettings(Value, kw_only=True):
     data_dir: str
     default_directory: str
     headless: Headless = "wait"
-    """What happens to a permission request: `wait` for a reply, or `deny` it."""
-    permission_timeout: float | None = None
+    """What happens to a permission request: `wait` for a reply, `deny` it, or `fail` the run."""
+    unattended: Headless = "wait"
+    """The same, while no client listens to the live events of this process."""
+    permission_timeout: float | None = limits.PERMISSION_WAIT_SECONDS
     """Seconds to wait for a reply to a permission request before it is denied; None: no limit."""
     providers: "tuple[CatalogProvider, ...]" = ()
     """Providers that the embedding program supplies, with the calls of their models."""

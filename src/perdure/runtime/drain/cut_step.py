@@ -46,12 +46,12 @@ class CutStep(ProviderTurn):
         assert self._executor is not None, "a step that is gone on with has tools"
         return self._executor
 
-    async def _settle_step(self, unsettled: str, reason: str) -> None:
+    async def _settle_step(self, unsettled: str, reason: str, *, fails: bool = False) -> None:
         """As for every step; what a person has yet to answer is void then, and that is told."""
         rows = await self._store.database.read(
             lambda tx: pending_table.list_of_step(tx, self._session.id, self._recorder.message_id)
         )
-        await super()._settle_step(unsettled, reason)
+        await super()._settle_step(unsettled, reason, fails=fails)
         for row in rows:
             if row.answer is None:
                 self._hub.publish(build_rejection(row.request), self._location)

@@ -10,8 +10,8 @@ from perdure.schema.value import Value
 
 Effect = Literal["allow", "deny", "ask"]
 Reply = Literal["once", "always", "reject"]
-Headless = Literal["wait", "deny"]
-"""If a person is needed: wait for one, or refuse because none is available."""
+Headless = Literal["wait", "deny", "fail"]
+"""If a person is needed: wait for one, refuse so that the model goes on, or let the run fail."""
 
 
 class Rule(Record):
