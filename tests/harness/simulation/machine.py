@@ -144,6 +144,7 @@ class SimulatedMachine:
         await process.virtual_process.died
         self._live_processes.leave(process.name)
         self.processes.remove(process)
+        self.witness.died(process.name)
 
     async def orphan(self, process: Process, *, after: int) -> None:
         """Everyone else takes it for dead while it still runs a little."""

@@ -30,7 +30,7 @@ class CutStep(ProviderTurn):
 
         Raises CancelledError when interrupted, after the step has been settled.
         """
-        self._streamed = True
+        self._streamed = self._log.is_cut = True
         async with self._settling() as group:
             # Recorded with the end of the step, unless calls run before that.
             self._log.add(*ends, *(self._settle_lost(one) for one in lost))

@@ -126,7 +126,10 @@ class SessionDrain:
         found = await self._look(session_id)
         if found.mark is not None or found.is_left_over:
             return found
-        return found if await self._ownership.is_unfinished(session_id) else None
+        if await self._ownership.is_unfinished(session_id):
+            return found
+        self._recovery.forget(session_id)
+        return None
 
     async def _look(self, session_id: SessionID) -> _Found:
         async def read(tx: Transaction) -> _Found:

@@ -130,7 +130,9 @@ class SessionOwnership:
         """Take the lease, then settle what the run before left open."""
 
         async def look(tx: Transaction, before: Lease | None) -> _Left:
-            if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
+            left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
+            # A run that waits for a person did not bring its process down.
+            if left_behind and not await _waits_for_person(tx, session_id):
                 await attempt_table.count_death(tx, session_id)
             await attempt_table.take_over(tx, session_id)
             return await _load_left(tx, session_id)
@@ -258,6 +260,17 @@ async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
         mark=await attempt_table.get(tx, session_id),
         stopped=await interrupt_table.is_requested(tx, session_id),
     )
+
+
+async def _waits_for_person(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether every open call of the newest step waits for the answer of a person."""
+    newest = await message_table.latest_conversation_message(tx, session_id)
+    step = None if newest is None else recovery.find_cut_step([newest.message()])
+    if step is None:
+        return False
+    rows = await pending_table.list_of_step(tx, session_id, step.id)
+    waiting = {row.call_id for row in rows if row.answer is None}
+    return bool(waiting) and recovery.open_calls(step) <= waiting
 
 
 async def _list_void(tx: Transaction, facts: list[SessionEvent]) -> list[PendingRequest]:
