@@ -2,14 +2,15 @@
 
 from typing import Final
 
-from perdure.protocol import event, health, location
+from perdure.protocol import event, health, location, project
 from perdure.protocol.approval import permission, question
 from perdure.protocol.endpoint import Endpoint
-from perdure.protocol.files import fs, pty
+from perdure.protocol.files import fs, pty, vcs
 from perdure.protocol.models import catalog, credential, integration
 from perdure.protocol.session import (
     changes,
     children,
+    diff,
     inbox,
     job,
     message,
@@ -24,6 +25,7 @@ from perdure.protocol.settings import agent, command, reference, skill
 API: Final[tuple[Endpoint, ...]] = (
     *health.ENDPOINTS,
     *location.ENDPOINTS,
+    *project.ENDPOINTS,
     *session.ENDPOINTS,
     *changes.ENDPOINTS,
     *revert.ENDPOINTS,
@@ -34,6 +36,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *job.ENDPOINTS,
     *children.ENDPOINTS,
     *usage.ENDPOINTS,
+    *diff.ENDPOINTS,
     *permission.ENDPOINTS,
     *question.ENDPOINTS,
     *event.ENDPOINTS,
@@ -45,5 +48,6 @@ API: Final[tuple[Endpoint, ...]] = (
     *reference.ENDPOINTS,
     *command.ENDPOINTS,
     *fs.ENDPOINTS,
+    *vcs.ENDPOINTS,
     *pty.ENDPOINTS,
 )

@@ -56,11 +56,14 @@ from perdure.store.tables.pending_table import PendingRequests
 if TYPE_CHECKING:
     from perdure.runtime.background.jobs import Jobs
     from perdure.runtime.background.notices import Notices
+    from perdure.runtime.files.session_diff import SessionDiffs
     from perdure.runtime.human.permissions import Permissions
     from perdure.runtime.human.questions import Questions
     from perdure.runtime.locations.api import Files, Locations
     from perdure.runtime.locations.integrations import Integrations
+    from perdure.runtime.locations.projects import ProjectList
     from perdure.runtime.locations.terminals import Terminals
+    from perdure.runtime.locations.vcs import VersionControl
     from perdure.runtime.plugins.plugins import Plugins
     from perdure.tools.api.registry import ToolRegistry
 
@@ -108,6 +111,18 @@ class Runtime(Value, kw_only=True):
     @property
     def files(self) -> "Files":
         return self.engine.get().files
+
+    @property
+    def vcs(self) -> "VersionControl":
+        return self.engine.get().vcs
+
+    @property
+    def projects(self) -> "ProjectList":
+        return self.engine.get().projects
+
+    @property
+    def session_diffs(self) -> "SessionDiffs":
+        return self.engine.get().session_diffs
 
     @property
     def terminals(self) -> "Terminals":
