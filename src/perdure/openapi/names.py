@@ -277,6 +277,11 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.model.default": _name(
         "models.default", "Get the model that a Session uses if none was chosen."
     ),
+    "v2.session.shell": _name(
+        "sessions.shell",
+        "Run a command in the Session's directory and tell its model; returns when it ends.",
+        patient=True,
+    ),
     "v2.session.diff": _name(
         "sessions.diff", "Get the files that a Session changed, as unified diffs."
     ),

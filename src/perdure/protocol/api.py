@@ -17,6 +17,7 @@ from perdure.protocol.session import (
     recovery,
     revert,
     session,
+    shell,
     todo,
     usage,
 )
@@ -37,6 +38,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *children.ENDPOINTS,
     *usage.ENDPOINTS,
     *diff.ENDPOINTS,
+    *shell.ENDPOINTS,
     *permission.ENDPOINTS,
     *question.ENDPOINTS,
     *event.ENDPOINTS,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from perdure.protocol.endpoint import Endpoint, Success
-from perdure.schema.project import ProjectInfo
+from perdure.schema.location import ProjectInfo
 
 _GROUP: Final = "project"
 

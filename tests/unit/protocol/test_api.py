@@ -93,6 +93,7 @@ GET /api/project v2.project.list
 GET /api/project/current v2.project.current
 GET /api/model/default v2.model.default
 GET /api/session/{sessionID}/diff v2.session.diff
+POST /api/session/{sessionID}/shell v2.session.shell
 GET /api/pty v2.pty.list
 POST /api/pty v2.pty.create
 GET /api/pty/{ptyID} v2.pty.get

@@ -438,6 +438,12 @@ export interface SessionsDiffInput {
   readonly last?: string | undefined
 }
 
+export interface SessionsShellInput {
+  readonly sessionID: string
+  readonly command: string
+  readonly id?: string | undefined
+}
+
 export interface SkillsListInput {
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
@@ -2109,6 +2115,22 @@ export class SessionsGroup {
       "GET",
       `/api/session/${segment(input.sessionID)}/diff`,
       { query: { first: input.first, last: input.last } },
+      options,
+    )
+  }
+
+  /**
+   * Run a command in the Session's directory and tell its model; returns when it ends.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `ConflictError`, `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   */
+  shell(input: SessionsShellInput, options: CallOptions = {}): Promise<types.ShellMessage> {
+    return this.#wire.data<types.ShellMessage>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/shell`,
+      { body: { command: input.command, id: input.id }, patient: true },
       options,
     )
   }

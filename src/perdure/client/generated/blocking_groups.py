@@ -41,15 +41,14 @@ if TYPE_CHECKING:
         ToolCallID,
         WorkspaceID,
     )
-    from perdure.schema.location import LocationInfo, LocationRef
+    from perdure.schema.location import LocationInfo, LocationRef, ProjectInfo
     from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
     from perdure.schema.models.model import DefaultModel, ModelInfo, ModelRef, ProviderInfo
     from perdure.schema.page import Page
-    from perdure.schema.project import ProjectInfo
     from perdure.schema.query import Order
     from perdure.schema.session.compaction import CompactionReport
     from perdure.schema.session.job import JobInfo, JobOutput
-    from perdure.schema.session.message import SessionMessage
+    from perdure.schema.session.message import SessionMessage, ShellMessage
     from perdure.schema.session.prompt import Delivery, PromptInput
     from perdure.schema.session.receipt import AdmittedPrompt
     from perdure.schema.session.recovery import RecoveryInfo
@@ -1246,6 +1245,19 @@ class SessionsGroup:
         """Get the files that a Session changed, as unified diffs."""
         return self._blocking.run(
             self._group.diff(session_id=session_id, first=first, last=last, options=options),
+        )
+
+    def shell(
+        self,
+        session_id: SessionID,
+        command: str,
+        *,
+        id: MessageID | None = None,
+        options: CallOptions | None = None,
+    ) -> ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return self._blocking.run(
+            self._group.shell(session_id=session_id, command=command, id=id, options=options),
         )
 
 

@@ -1200,6 +1200,19 @@ class SessionsGroup:
             self._group.diff(session_id=session_id, first=first, last=last, options=options),
         )
 
+    def shell(
+        self,
+        session_id: str,
+        command: str,
+        *,
+        id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return self._blocking.run(
+            self._group.shell(session_id=session_id, command=command, id=id, options=options),
+        )
+
 
 class SkillsGroup:
     def __init__(self, group: wire_groups.SkillsGroup, blocking: Blocking) -> None:

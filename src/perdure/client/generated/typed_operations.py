@@ -33,6 +33,7 @@ from perdure.protocol.session.session import (
     SwitchAgent,
     SwitchModel,
 )
+from perdure.protocol.session.shell import RunShellCommand
 from perdure.protocol.session.usage import SetBudget
 from perdure.schema.approval.permission import (
     PermissionDecision,
@@ -58,14 +59,13 @@ from perdure.schema.ids import (
     ToolCallID,
     WorkspaceID,
 )
-from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.location import LocationInfo, LocationRef, ProjectInfo
 from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
 from perdure.schema.models.model import DefaultModel, ModelInfo, ModelRef, ProviderInfo
-from perdure.schema.project import ProjectInfo
 from perdure.schema.query import Order
 from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.job import JobInfo, JobOutput
-from perdure.schema.session.message import SessionMessage
+from perdure.schema.session.message import SessionMessage, ShellMessage
 from perdure.schema.session.prompt import Delivery, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.recovery import RecoveryInfo
@@ -1439,6 +1439,24 @@ class SessionsGroup:
             "GET",
             f"/api/session/{segment(session_id)}/diff",
             query=DiffSession(first=first, last=last),
+            options=options,
+        )
+
+    async def shell(
+        self,
+        session_id: SessionID,
+        command: str,
+        *,
+        id: MessageID | None = None,
+        options: CallOptions | None = None,
+    ) -> ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return await self._wire.data(
+            ShellMessage,
+            "POST",
+            f"/api/session/{segment(session_id)}/shell",
+            body=RunShellCommand(command=command, id=id),
+            patient=True,
             options=options,
         )
 

@@ -1331,6 +1331,23 @@ class SessionsGroup:
             options=options,
         )
 
+    async def shell(
+        self,
+        session_id: str,
+        command: str,
+        *,
+        id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/shell",
+            body={"command": command, "id": id},
+            patient=True,
+            options=options,
+        )
+
 
 class SkillsGroup:
     def __init__(self, wire: Wire) -> None:

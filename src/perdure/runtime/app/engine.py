@@ -58,6 +58,7 @@ from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.shell_command import ShellCommands
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.approval_table import SavedApprovals
@@ -113,6 +114,7 @@ class Engine:
         marks = RequestMarks(store)
         self.ownership = SessionOwnership(services)
         self.compactor = Compactor(services, self.ownership)
+        self.shell_commands = ShellCommands(services, self.ownership)
         self.crash_recovery = CrashRecovery(services, marks)
         learned = LearnedLimits()
         self.request_previews = RequestPreviews(services, learned)

@@ -39,6 +39,7 @@ from perdure.runtime.session.fork import SessionForks
 from perdure.runtime.session.inbox import SessionInbox
 from perdure.runtime.session.recovery import SessionRecovery
 from perdure.runtime.session.sessions import Sessions, SessionServices
+from perdure.runtime.session.shell import SessionShells
 from perdure.runtime.session.snapshots import SessionSnapshots
 from perdure.runtime.session.todos import SessionTodos
 from perdure.runtime.session.usage import SessionUsages
@@ -80,6 +81,7 @@ class Runtime(Value, kw_only=True):
     forks: SessionForks
     deletions: SessionDeletions
     snapshots: SessionSnapshots
+    shells: SessionShells
     inbox: SessionInbox
     todos: SessionTodos
     children: SessionChildren
@@ -261,6 +263,9 @@ def _build_runtime(
         forks=SessionForks(store, locations, clock, platform.ids),
         deletions=deletions,
         snapshots=SessionSnapshots(platform.database),
+        shells=SessionShells(
+            store, sessions, coordinator, activity, ids=platform.ids, engine=engine.get
+        ),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
         children=SessionChildren(platform.database),

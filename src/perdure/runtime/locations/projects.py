@@ -3,8 +3,7 @@
 from perdure.location.project.project import GLOBAL
 from perdure.ports import Database
 from perdure.runtime.locations.api import Locations
-from perdure.schema.location import LocationRef, ProjectRef
-from perdure.schema.project import ProjectInfo, ProjectTime
+from perdure.schema.location import LocationRef, ProjectInfo, ProjectRef, ProjectTime
 from perdure.store.tables import session_table
 from perdure.store.tables.session_table import ProjectPlace
 

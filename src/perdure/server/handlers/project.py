@@ -3,7 +3,7 @@
 from typing import Final
 
 from perdure.protocol import project
-from perdure.schema.project import ProjectInfo
+from perdure.schema.location import ProjectInfo
 from perdure.server.call import Call, Handlers
 
 

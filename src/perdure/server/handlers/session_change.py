@@ -7,10 +7,12 @@ from msgspec import Raw
 from perdure.core import limits
 from perdure.protocol import cursor
 from perdure.protocol.cursor import MessageCursor
-from perdure.protocol.session import changes, diff
+from perdure.protocol.session import changes, diff, shell
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
 from perdure.protocol.session.diff import DiffSession
+from perdure.protocol.session.shell import RunShellCommand
 from perdure.schema import codec
+from perdure.schema.session.message import ShellMessage
 from perdure.schema.session.session import FileDiff, SessionInfo
 from perdure.schema.session.snapshot import SessionSnapshot
 from perdure.server.call import Call, Handlers
@@ -71,6 +73,10 @@ async def snapshot(call: Call[TakeSnapshot, None]) -> Encoded[SessionSnapshot]:
     return Encoded(codec.encode(told))
 
 
+async def run_shell(call: Call[None, RunShellCommand]) -> ShellMessage:
+    return await call.runtime.shells.run(call.session_id, call.body.command, id=call.body.id)
+
+
 async def get_diff(call: Call[DiffSession, None]) -> tuple[FileDiff, ...]:
     asked = call.query
     session, found = await call.runtime.session_diffs.diff(
@@ -81,6 +87,7 @@ async def get_diff(call: Call[DiffSession, None]) -> tuple[FileDiff, ...]:
 
 HANDLERS: Final[Handlers] = {
     diff.GET.operation_id: get_diff,
+    shell.RUN.operation_id: run_shell,
     changes.RENAME.operation_id: rename,
     changes.DELETE.operation_id: delete,
     changes.ARCHIVE.operation_id: archive,
