@@ -263,9 +263,7 @@ def _build_runtime(
         forks=SessionForks(store, locations, clock, platform.ids),
         deletions=deletions,
         snapshots=SessionSnapshots(platform.database),
-        shells=SessionShells(
-            store, sessions, coordinator, activity, ids=platform.ids, engine=engine.get
-        ),
+        shells=SessionShells(services, sessions),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
         children=SessionChildren(platform.database),

@@ -9,7 +9,12 @@ from typing import assert_never
 
 from msgspec import UNSET
 
-from perdure.core.compaction.outcome import Compacted, CompactionFailed, NothingToCompact
+from perdure.core.compaction.outcome import (
+    INTERRUPTED,
+    Compacted,
+    CompactionFailed,
+    NothingToCompact,
+)
 from perdure.core.session import inbox, projection, title
 from perdure.ports import Clock, IdSource
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
@@ -200,7 +205,7 @@ class Sessions(SessionQueries):
         try:
             outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:
-            outcome = CompactionFailed("Compaction was interrupted")
+            outcome = CompactionFailed(INTERRUPTED)
         match outcome:
             case CompactionFailed(reason=reason):
                 raise ServiceUnavailableError(reason, service="session.compact")
