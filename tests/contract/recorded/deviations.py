@@ -226,9 +226,6 @@ _NOBODY: Final = "an agent that is not there is not replaced by another"
 _VISIBLE: Final = "why nothing happens is for all to see"
 _SETTLED: Final = Order((*_BEGIN, *_TOOL, "tool.failed", "step.ended"), _REFUSED)
 RUNS: Final[Mapping[str, Order]] = {
-    r"write: (messages|context)\.data\[assistant\]\.content\[tool\]\S+\.files is new": (
-        "what a write changed is told as what an edit changed"
-    ),
     "read": Order(
         (*_BEGIN, "text.started", "text.ended", *_TOOL, "tool.success", "step.ended", *_TEXT),
         "a text ends when something else begins, not when the answer does",
@@ -275,6 +272,9 @@ RUNS: Final[Mapping[str, Order]] = {
 
 _ROOM: Final = "a summary leaves room for the next prompt, which is not summed up again"
 SETTLED: Final[Mapping[str, str]] = {
+    r"write: (messages|context)\.data\[assistant\]\.content\[tool\]\S+\.files is new": (
+        "what a write changed is told as what an edit changed"
+    ),
     # In all of them.
     r"(?!unknown_)\w+: \w+\.data\[assistant\]\.route is new": _WAY,
     r"interrupt_text: meanwhile\.data\[assistant\]\.content\[text\]\.cursor is new": (

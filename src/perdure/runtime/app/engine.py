@@ -46,6 +46,7 @@ from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
 from perdure.runtime.locations.projects import ProjectList
+from perdure.runtime.locations.template_commands import TemplateCommands
 from perdure.runtime.locations.terminals import Terminals
 from perdure.runtime.locations.vcs import VersionControl
 from perdure.runtime.ops.provider_slots import ProviderSlots
@@ -96,6 +97,7 @@ class Engine:
         self.files = Files(self.location_registry)
         processes = LocalProcesses(self.children)
         self.vcs = VersionControl(self.location_registry, WorkTrees(processes, variables))
+        self.template_commands = TemplateCommands(self.location_registry)
         self.projects = _build_projects(deps, self.locations)
         self.terminals = Terminals(self.location_registry, secrets.token_bytes)
         self.permissions = Permissions(

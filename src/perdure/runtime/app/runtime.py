@@ -34,6 +34,7 @@ from perdure.runtime.ops.health import HealthReport
 from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.session.changes import SessionChanges
 from perdure.runtime.session.children import SessionChildren
+from perdure.runtime.session.command import SessionCommands
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.runtime.session.fork import SessionForks
 from perdure.runtime.session.inbox import SessionInbox
@@ -82,6 +83,7 @@ class Runtime(Value, kw_only=True):
     deletions: SessionDeletions
     snapshots: SessionSnapshots
     shells: SessionShells
+    commands: SessionCommands
     inbox: SessionInbox
     todos: SessionTodos
     children: SessionChildren
@@ -242,17 +244,11 @@ def _build_runtime(
         default_location=LocationRef(directory=settings.default_directory),
     )
     sessions = Sessions(services)
-    deps = EngineDeps(
-        settings=settings,
-        platform=platform,
-        store=store,
-        hub=hub,
-        sessions=sessions,
-        coordinator=coordinator,
-        activity=activity,
-        pending=requests,
+    engine.connect(
+        _build_engine_deps(
+            settings, platform, services, sessions=sessions, hub=hub, requests=requests
+        )
     )
-    engine.connect(deps)
     deletions = SessionDeletions(
         store, followers, coordinator, activity, clock=clock, engine=engine
     )
@@ -264,6 +260,7 @@ def _build_runtime(
         deletions=deletions,
         snapshots=SessionSnapshots(platform.database),
         shells=SessionShells(services, sessions),
+        commands=SessionCommands(sessions, engine.get),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
         children=SessionChildren(platform.database),
@@ -279,6 +276,27 @@ def _build_runtime(
         clock=clock,
         ids=platform.ids,
         database_path=database_path,
+    )
+
+
+def _build_engine_deps(
+    settings: RuntimeSettings,
+    platform: Platform,
+    services: SessionServices,
+    *,
+    sessions: Sessions,
+    hub: LiveHub,
+    requests: PendingRequests,
+) -> EngineDeps:
+    return EngineDeps(
+        settings=settings,
+        platform=platform,
+        store=services.store,
+        hub=hub,
+        sessions=sessions,
+        coordinator=services.coordinator,
+        activity=services.activity,
+        pending=requests,
     )
 
 

@@ -134,6 +134,11 @@ class Sessions(SessionQueries):
             self._coordinator.wake(session_id)
         return receipt
 
+    async def find_receipt(self, session_id: SessionID, id: MessageID) -> AdmittedPrompt | None:
+        """The receipt of a prompt of this Session that was admitted with this id."""
+        found = await self._admissions.load_admission(id)
+        return found if found is not None and found.session_id == session_id else None
+
     async def switch_agent(self, session_id: SessionID, agent: str) -> None:
         session = await self._load(session_id)
         if session.agent == agent:
