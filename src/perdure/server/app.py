@@ -30,6 +30,7 @@ from perdure.server.call import Handlers
 from perdure.server.dispatch import AppContext
 from perdure.server.guard import Guard
 from perdure.server.handlers import (
+    command,
     event,
     fs,
     health,
@@ -39,11 +40,13 @@ from perdure.server.handlers import (
     location,
     message,
     permission,
+    project,
     pty,
     question,
     revert,
     session,
     session_change,
+    vcs,
 )
 from perdure.server.http.asgi import Receive, Scope, Send
 from perdure.server.http.websocket import Upgrade
@@ -60,17 +63,20 @@ logger: Final = logging.getLogger(__name__)
 HANDLERS: Final[Handlers] = {
     **health.HANDLERS,
     **location.HANDLERS,
+    **project.HANDLERS,
     **session.HANDLERS,
     **session_change.HANDLERS,
     **revert.HANDLERS,
     **inbox.HANDLERS,
     **message.HANDLERS,
     **job.HANDLERS,
+    **command.HANDLERS,
     **permission.HANDLERS,
     **question.HANDLERS,
     **event.HANDLERS,
     **integration.HANDLERS,
     **fs.HANDLERS,
+    **vcs.HANDLERS,
     **pty.HANDLERS,
 }
 

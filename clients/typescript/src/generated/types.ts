@@ -248,6 +248,27 @@ export interface CompactionReport {
   readonly reason?: string | undefined
 }
 
+/** A compaction ended without a new checkpoint: what it did, or why it did nothing. */
+export interface CompactionReported {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly outcome: "failed" | "nothing" | "pruned"
+  readonly reason: "auto" | "manual"
+  readonly note?: string | undefined
+  readonly tokensBefore?: number | undefined
+  readonly tokensAfter?: number | undefined
+  readonly results?: number | undefined
+}
+
+/** `session.next.compaction.reported`. */
+export interface CompactionReportedEvent {
+  readonly id: string
+  readonly type: "session.next.compaction.reported"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: CompactionReported
+}
+
 export interface CompactionStarted {
   readonly timestamp: number
   readonly sessionID: string
@@ -323,6 +344,11 @@ export interface DatabaseHealth {
   readonly path: string
   readonly bytes: number
   readonly logBytes: number
+}
+
+/** The model that a Session of a Location uses if none was chosen; not set if there is none. */
+export interface DefaultModel {
+  readonly model?: ModelRef | undefined
 }
 
 /** The last event of a log. Nothing follows it; everything before it is being removed. */
@@ -446,6 +472,14 @@ export interface FileInput {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly source?: TextSource | undefined
+}
+
+/** A file that differs from the commit that is checked out. */
+export interface FileStatus {
+  readonly path: string
+  readonly status: "added" | "deleted" | "modified"
+  readonly additions: number
+  readonly deletions: number
 }
 
 /** Ends the copied part of a fork's log: the original Session, and its last sequence. */
@@ -834,10 +868,23 @@ export interface ProcessHealth {
   readonly openFiles: number
 }
 
+export interface ProjectInfo {
+  readonly id: string
+  readonly directory: string
+  readonly directories: readonly string[]
+  readonly time: ProjectTime
+  readonly vcs?: "git" | undefined
+}
+
 /** The project of a Location; `global` and `/` outside any repository. */
 export interface ProjectRef {
   readonly id: string
   readonly directory: string
+}
+
+export interface ProjectTime {
+  readonly created: number
+  readonly updated: number
 }
 
 /** A prompt as admitted. Equality of two prompts is equality of these values. */
@@ -1696,6 +1743,20 @@ export interface TextEndedEvent {
   readonly data: TextEnded
 }
 
+/** A line that a text search found. */
+export interface TextMatch {
+  readonly path: string
+  readonly line: number
+  readonly offset: number
+  readonly text: string
+  readonly submatches: readonly TextSubmatch[]
+}
+
+export interface TextMatches {
+  readonly matches: readonly TextMatch[]
+  readonly truncated: boolean
+}
+
 export interface TextPart {
   readonly type: "text"
   readonly id: string
@@ -1732,6 +1793,13 @@ export interface TextStartedEvent {
   readonly durable: DurablePlace
   readonly location?: LocationRef | undefined
   readonly data: TextStarted
+}
+
+/** A match inside a line: its text, and where it stands in the line, in bytes of UTF-8. */
+export interface TextSubmatch {
+  readonly text: string
+  readonly start: number
+  readonly end: number
 }
 
 /** One item. Status and priority are free text of the model. */
@@ -2025,6 +2093,11 @@ export interface VariantInfo {
   readonly body: { readonly [key: string]: JsonValue }
 }
 
+export interface VcsInfo {
+  readonly branch?: string | undefined
+  readonly defaultBranch?: string | undefined
+}
+
 /** Shows a prompt only if an earlier answer is, or is not, this value. */
 export interface When {
   readonly key: string
@@ -2122,6 +2195,7 @@ export type DurableEvent =
   | RetriedEvent
   | CompactionStartedEvent
   | CompactionEndedEvent
+  | CompactionReportedEvent
   | MessageExcludedEvent
   | MessageRestoredEvent
   | RevertStagedEvent

@@ -493,6 +493,29 @@ class CompactionReport(TypedDict):
     reason: NotRequired[str]
 
 
+class CompactionReported(TypedDict):
+    """A compaction ended without a new checkpoint: what it did, or why it did nothing."""
+
+    timestamp: int
+    sessionID: str
+    outcome: Literal["failed", "nothing", "pruned"]
+    reason: Literal["auto", "manual"]
+    note: NotRequired[str]
+    tokensBefore: NotRequired[int]
+    tokensAfter: NotRequired[int]
+    results: NotRequired[int]
+
+
+class CompactionReportedEvent(TypedDict):
+    """`session.next.compaction.reported`."""
+
+    id: str
+    type: Literal["session.next.compaction.reported"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: CompactionReported
+
+
 class CompactionStarted(TypedDict):
     timestamp: int
     sessionID: str
@@ -558,6 +581,12 @@ class DatabaseHealth(TypedDict):
     path: str
     bytes: int
     logBytes: int
+
+
+class DefaultModel(TypedDict):
+    """The model that a Session of a Location uses if none was chosen; not set if there is none."""
+
+    model: NotRequired[ModelRef]
 
 
 class Deleted(TypedDict):
@@ -654,6 +683,15 @@ class FileInput(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     source: NotRequired[TextSource]
+
+
+class FileStatus(TypedDict):
+    """A file that differs from the commit that is checked out."""
+
+    path: str
+    status: Literal["added", "deleted", "modified"]
+    additions: int
+    deletions: int
 
 
 class Forked(TypedDict):
@@ -1102,6 +1140,19 @@ class PermissionRequestEvent(TypedDict):
     type: Literal["permission.v2.asked"]
     location: NotRequired[LocationRef]
     data: PermissionRequest
+
+
+class ProjectTime(TypedDict):
+    created: int
+    updated: int
+
+
+class ProjectInfo(TypedDict):
+    id: str
+    directory: str
+    directories: list[str]
+    time: ProjectTime
+    vcs: NotRequired[Literal["git"]]
 
 
 class PromptAdmitted(TypedDict):
@@ -1983,6 +2034,29 @@ class TextEndedEvent(TypedDict):
     data: TextEnded
 
 
+class TextSubmatch(TypedDict):
+    """A match inside a line: its text, and where it stands in the line, in bytes of UTF-8."""
+
+    text: str
+    start: int
+    end: int
+
+
+class TextMatch(TypedDict):
+    """A line that a text search found."""
+
+    path: str
+    line: int
+    offset: int
+    text: str
+    submatches: list[TextSubmatch]
+
+
+class TextMatches(TypedDict):
+    matches: list[TextMatch]
+    truncated: bool
+
+
 class TextStarted(TypedDict):
     timestamp: int
     sessionID: str
@@ -2239,6 +2313,11 @@ class UnarchivedEvent(TypedDict):
     data: Unarchived
 
 
+class VcsInfo(TypedDict):
+    branch: NotRequired[str]
+    defaultBranch: NotRequired[str]
+
+
 Order = Literal["asc", "desc"]
 
 
@@ -2284,6 +2363,7 @@ DurableEvent = (
     | RetriedEvent
     | CompactionStartedEvent
     | CompactionEndedEvent
+    | CompactionReportedEvent
     | MessageExcludedEvent
     | MessageRestoredEvent
     | RevertStagedEvent

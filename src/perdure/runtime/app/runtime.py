@@ -34,11 +34,13 @@ from perdure.runtime.ops.health import HealthReport
 from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.session.changes import SessionChanges
 from perdure.runtime.session.children import SessionChildren
+from perdure.runtime.session.command import SessionCommands
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.runtime.session.fork import SessionForks
 from perdure.runtime.session.inbox import SessionInbox
 from perdure.runtime.session.recovery import SessionRecovery
 from perdure.runtime.session.sessions import Sessions, SessionServices
+from perdure.runtime.session.shell import SessionShells
 from perdure.runtime.session.snapshots import SessionSnapshots
 from perdure.runtime.session.todos import SessionTodos
 from perdure.runtime.session.usage import SessionUsages
@@ -56,11 +58,14 @@ from perdure.store.tables.pending_table import PendingRequests
 if TYPE_CHECKING:
     from perdure.runtime.background.jobs import Jobs
     from perdure.runtime.background.notices import Notices
+    from perdure.runtime.files.session_diff import SessionDiffs
     from perdure.runtime.human.permissions import Permissions
     from perdure.runtime.human.questions import Questions
     from perdure.runtime.locations.api import Files, Locations
     from perdure.runtime.locations.integrations import Integrations
+    from perdure.runtime.locations.projects import ProjectList
     from perdure.runtime.locations.terminals import Terminals
+    from perdure.runtime.locations.vcs import VersionControl
     from perdure.runtime.plugins.plugins import Plugins
     from perdure.tools.api.registry import ToolRegistry
 
@@ -77,6 +82,8 @@ class Runtime(Value, kw_only=True):
     forks: SessionForks
     deletions: SessionDeletions
     snapshots: SessionSnapshots
+    shells: SessionShells
+    commands: SessionCommands
     inbox: SessionInbox
     todos: SessionTodos
     children: SessionChildren
@@ -108,6 +115,18 @@ class Runtime(Value, kw_only=True):
     @property
     def files(self) -> "Files":
         return self.engine.get().files
+
+    @property
+    def vcs(self) -> "VersionControl":
+        return self.engine.get().vcs
+
+    @property
+    def projects(self) -> "ProjectList":
+        return self.engine.get().projects
+
+    @property
+    def session_diffs(self) -> "SessionDiffs":
+        return self.engine.get().session_diffs
 
     @property
     def terminals(self) -> "Terminals":
@@ -225,17 +244,11 @@ def _build_runtime(
         default_location=LocationRef(directory=settings.default_directory),
     )
     sessions = Sessions(services)
-    deps = EngineDeps(
-        settings=settings,
-        platform=platform,
-        store=store,
-        hub=hub,
-        sessions=sessions,
-        coordinator=coordinator,
-        activity=activity,
-        pending=requests,
+    engine.connect(
+        _build_engine_deps(
+            settings, platform, services, sessions=sessions, hub=hub, requests=requests
+        )
     )
-    engine.connect(deps)
     deletions = SessionDeletions(
         store, followers, coordinator, activity, clock=clock, engine=engine
     )
@@ -246,6 +259,8 @@ def _build_runtime(
         forks=SessionForks(store, locations, clock, platform.ids),
         deletions=deletions,
         snapshots=SessionSnapshots(platform.database),
+        shells=SessionShells(services, sessions),
+        commands=SessionCommands(sessions, engine.get),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
         children=SessionChildren(platform.database),
@@ -261,6 +276,27 @@ def _build_runtime(
         clock=clock,
         ids=platform.ids,
         database_path=database_path,
+    )
+
+
+def _build_engine_deps(
+    settings: RuntimeSettings,
+    platform: Platform,
+    services: SessionServices,
+    *,
+    sessions: Sessions,
+    hub: LiveHub,
+    requests: PendingRequests,
+) -> EngineDeps:
+    return EngineDeps(
+        settings=settings,
+        platform=platform,
+        store=services.store,
+        hub=hub,
+        sessions=sessions,
+        coordinator=services.coordinator,
+        activity=services.activity,
+        pending=requests,
     )
 
 

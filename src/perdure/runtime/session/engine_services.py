@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from perdure.runtime.drain.request_preview import RequestPreviews
     from perdure.runtime.files.revert import FileReverts
     from perdure.runtime.locations.api import Locations
+    from perdure.runtime.locations.template_commands import TemplateCommands
     from perdure.runtime.session.move import SessionMoves
+    from perdure.runtime.turn.shell_command import ShellCommands
 
 
 class EngineServices(Protocol):
@@ -19,6 +21,10 @@ class EngineServices(Protocol):
     def locations(self) -> "Locations": ...
     @property
     def compactor(self) -> "Compactor": ...
+    @property
+    def shell_commands(self) -> "ShellCommands": ...
+    @property
+    def template_commands(self) -> "TemplateCommands": ...
     @property
     def moves(self) -> "SessionMoves": ...
     @property

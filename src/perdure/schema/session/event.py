@@ -4,14 +4,18 @@ Every value here is the `data` of an event. `manifest` has its stored name and v
 have `timestamp` (domain time, not an order) and `session_id`.
 """
 
-from typing import Literal
-
 from msgspec import UNSET, UnsetType
 
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef, StepRoute, TokenUsage
+from perdure.schema.session.compaction import (
+    CompactionEnded,
+    CompactionReported,
+    CompactionStarted,
+)
+from perdure.schema.session.fact import Fact
 from perdure.schema.session.prompt import Delivery, Prompt
 from perdure.schema.session.session import ModelSubstitute, RevertState, SessionTime
 from perdure.schema.session.todo import Todos
@@ -24,8 +28,6 @@ from perdure.schema.session.tool import (
     ToolContent,
 )
 from perdure.schema.session.usage import SessionBudget, SidePurpose
-
-CompactionReason = Literal["auto", "manual"]
 
 
 class SessionSeed(Record):
@@ -54,13 +56,6 @@ class SessionCreated(Record):
     @property
     def timestamp(self) -> int:
         return self.info.time.created
-
-
-class Fact(Record):
-    """The common fields of all later events: domain time and Session."""
-
-    timestamp: int
-    session_id: SessionID
 
 
 class AgentSwitched(Fact):
@@ -293,24 +288,6 @@ class Retried(Fact):
     """Time of the retry, in milliseconds since the epoch."""
 
 
-class CompactionStarted(Fact):
-    message_id: MessageID
-    reason: CompactionReason
-    instruction: str | UnsetType = UNSET
-    """Instruction for the summary from the person who asked."""
-
-
-class CompactionEnded(Fact):
-    message_id: MessageID
-    reason: CompactionReason
-    text: str
-    recent: str
-    directives: tuple[str, ...] | UnsetType = UNSET
-    """User messages before the recent text, verbatim."""
-    todos: Todos | UnsetType = UNSET
-    """Open todos."""
-
-
 class MessageExcluded(Fact):
     """The user excluded a message, or one result in it, from what the model is sent."""
 
@@ -391,6 +368,7 @@ SessionEvent = (
     | Retried
     | CompactionStarted
     | CompactionEnded
+    | CompactionReported
     | ExclusionEvent
     | RevertStaged
     | RevertCleared

@@ -102,6 +102,19 @@ async def prepare(
     )
 
 
+async def contain(environment: ToolEnvironment, directory: str) -> Launch:
+    """How to start a command that asks for nothing more than the sandbox has; none: without."""
+    containment = environment.containment
+    if containment is None or await containment.sandbox.wall() is None:
+        return Launch(variables=environment.variables)
+    policy = containment.policy()
+    return Launch(
+        wrapper=await containment.sandbox.wrap((), policy=policy, directory=directory),
+        variables=policy.variables(environment.variables),
+        policy=policy,
+    )
+
+
 async def remove_appeared(environment: ToolEnvironment, launch: Launch) -> tuple[str, ...]:
     """Remove files that a command made and that git would obey outside; returns what to tell."""
     notes: list[str] = []
