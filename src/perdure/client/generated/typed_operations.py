@@ -37,6 +37,7 @@ from perdure.schema.approval.permission import (
     PermissionRequest,
     PermissionSource,
     Reply,
+    Rule,
     SavedRule,
 )
 from perdure.schema.approval.question import QuestionRequest
@@ -899,6 +900,9 @@ class SessionsGroup:
         agent: str | None = None,
         model: ModelRef | str | None = None,
         location: LocationRef | None = None,
+        title: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+        permissions: tuple[Rule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -906,7 +910,15 @@ class SessionsGroup:
             SessionInfo,
             "POST",
             "/api/session",
-            body=CreateSession(id=id, agent=agent, model=as_model(model), location=location),
+            body=CreateSession(
+                id=id,
+                agent=agent,
+                model=as_model(model),
+                location=location,
+                title=title,
+                metadata=metadata,
+                permissions=permissions,
+            ),
             options=options,
         )
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
@@ -45,6 +46,8 @@ class SessionSeed(Record):
     parent_id: SessionID | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     model: ModelRef | UnsetType = UNSET
+    metadata: JsonObject | UnsetType = UNSET
+    permissions: Ruleset | UnsetType = UNSET
 
 
 class SessionCreated(Record):

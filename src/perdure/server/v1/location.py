@@ -34,10 +34,10 @@ from perdure.protocol.v1.location import (
     V1Project,
     V1ProjectDirectory,
     V1ProjectTime,
-    V1Rule,
     V1Skill,
 )
 from perdure.protocol.v1.message import V1ModelChoice
+from perdure.protocol.v1.rule import V1Rule
 from perdure.schema.codec import JsonObject
 from perdure.schema.location import LocationRef
 from perdure.schema.models.integration import EnvMethod, OAuthMethod

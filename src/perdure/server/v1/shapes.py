@@ -35,6 +35,7 @@ from perdure.protocol.v1.part import (
     V1Text,
     V1Tool,
 )
+from perdure.protocol.v1.rule import V1Rule
 from perdure.protocol.v1.session import V1Revert, V1Session
 from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.message import (
@@ -81,6 +82,10 @@ def session(info: SessionInfo) -> V1Session:
         parent_id=info.parent_id,
         agent=info.agent,
         model=info.model,
+        metadata=info.metadata,
+        permission=UNSET
+        if info.permissions is UNSET
+        else tuple(V1Rule(r.action, r.resource, r.effect) for r in info.permissions),
         revert=UNSET if revert is UNSET else V1Revert(revert.message_id, revert.part_id),
     )
 
