@@ -46,7 +46,7 @@ WORDS: Final[Mapping[str, str]] = {
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
         input kernel kind landlock launch launched launcher literal log metrics namespace parent
         piped policy post privilege program repository sandbox scan scratch search seatbelt shell
-        storage suspicion syscall telemetry time tree workspace wrapper
+        diff storage suspicion syscall telemetry time tree vcs workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index instance

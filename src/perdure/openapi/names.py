@@ -267,6 +267,27 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.fs.read": _name("files.read", "Read a file of the Location.", "path"),
     "v2.fs.list": _name("files.list", "List a directory of the Location.", "path"),
     "v2.fs.find": _name("files.find", "Find paths similar to `query`, best first."),
+    "v2.vcs.get": _name("vcs.get", "Get the branch of a Location and its default branch."),
+    "v2.vcs.status": _name("vcs.status", "List the files that are not committed."),
+    "v2.vcs.diff": _name(
+        "vcs.diff", "Get the diffs of files against the checked-out commit or the default branch."
+    ),
+    "v2.project.list": _name("projects.list", "List the projects that Sessions worked in."),
+    "v2.project.current": _name("projects.current", "Get the project of a Location."),
+    "v2.model.default": _name(
+        "models.default", "Get the model that a Session uses if none was chosen."
+    ),
+    "v2.session.shell": _name(
+        "sessions.shell",
+        "Run a command in the Session's directory and tell its model; returns when it ends.",
+        patient=True,
+    ),
+    "v2.session.diff": _name(
+        "sessions.diff", "Get the files that a Session changed, as unified diffs."
+    ),
+    "v2.fs.search": _name(
+        "files.search", "Search the files of a Location for a regular expression, line by line."
+    ),
     "v2.pty.list": _name(
         "terminals.list", "List the running and recently exited terminals of a Location."
     ),

@@ -2,20 +2,22 @@
 
 from typing import Final
 
-from perdure.protocol import event, health, location
+from perdure.protocol import event, health, location, project
 from perdure.protocol.approval import permission, question
 from perdure.protocol.endpoint import Endpoint
-from perdure.protocol.files import fs, pty
+from perdure.protocol.files import fs, pty, vcs
 from perdure.protocol.models import catalog, credential, integration
 from perdure.protocol.session import (
     changes,
     children,
+    diff,
     inbox,
     job,
     message,
     recovery,
     revert,
     session,
+    shell,
     todo,
     usage,
 )
@@ -24,6 +26,7 @@ from perdure.protocol.settings import agent, command, reference, skill
 API: Final[tuple[Endpoint, ...]] = (
     *health.ENDPOINTS,
     *location.ENDPOINTS,
+    *project.ENDPOINTS,
     *session.ENDPOINTS,
     *changes.ENDPOINTS,
     *revert.ENDPOINTS,
@@ -34,6 +37,8 @@ API: Final[tuple[Endpoint, ...]] = (
     *job.ENDPOINTS,
     *children.ENDPOINTS,
     *usage.ENDPOINTS,
+    *diff.ENDPOINTS,
+    *shell.ENDPOINTS,
     *permission.ENDPOINTS,
     *question.ENDPOINTS,
     *event.ENDPOINTS,
@@ -45,5 +50,6 @@ API: Final[tuple[Endpoint, ...]] = (
     *reference.ENDPOINTS,
     *command.ENDPOINTS,
     *fs.ENDPOINTS,
+    *vcs.ENDPOINTS,
     *pty.ENDPOINTS,
 )

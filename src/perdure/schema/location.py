@@ -1,5 +1,7 @@
 """Locations: a directory, optionally inside a workspace, and its project."""
 
+from typing import Literal
+
 from msgspec import UNSET, UnsetType
 
 from perdure.schema.codec import Record
@@ -38,3 +40,20 @@ class LocationInfo(Record):
         if root == "/" or not self.directory.startswith(root):
             return ""
         return self.directory.removeprefix(root)
+
+
+class ProjectTime(Record):
+    created: int
+    """When its first Session was created; when the server started if it has none."""
+    updated: int
+    """When a Session of it last changed."""
+
+
+class ProjectInfo(Record):
+    id: ProjectID
+    directory: str
+    """Its root: that of the newest Session, `/` for everything outside a repository."""
+    directories: tuple[str, ...]
+    """Every root where a Session worked, the newest first: clones and work trees."""
+    time: ProjectTime
+    vcs: Literal["git"] | UnsetType = UNSET

@@ -38,11 +38,13 @@ from perdure.server.handlers import (
     location,
     message,
     permission,
+    project,
     pty,
     question,
     revert,
     session,
     session_change,
+    vcs,
 )
 from perdure.server.http.asgi import Receive, Scope, Send
 from perdure.server.http.websocket import Upgrade
@@ -59,6 +61,7 @@ logger: Final = logging.getLogger(__name__)
 HANDLERS: Final[Handlers] = {
     **health.HANDLERS,
     **location.HANDLERS,
+    **project.HANDLERS,
     **session.HANDLERS,
     **session_change.HANDLERS,
     **revert.HANDLERS,
@@ -70,6 +73,7 @@ HANDLERS: Final[Handlers] = {
     **event.HANDLERS,
     **integration.HANDLERS,
     **fs.HANDLERS,
+    **vcs.HANDLERS,
     **pty.HANDLERS,
 }
 

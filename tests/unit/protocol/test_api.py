@@ -85,6 +85,15 @@ GET /api/command v2.command.list
 GET /api/fs/read/* v2.fs.read
 GET /api/fs/list v2.fs.list
 GET /api/fs/find v2.fs.find
+GET /api/fs/search v2.fs.search
+GET /api/vcs v2.vcs.get
+GET /api/vcs/status v2.vcs.status
+GET /api/vcs/diff v2.vcs.diff
+GET /api/project v2.project.list
+GET /api/project/current v2.project.current
+GET /api/model/default v2.model.default
+GET /api/session/{sessionID}/diff v2.session.diff
+POST /api/session/{sessionID}/shell v2.session.shell
 GET /api/pty v2.pty.list
 POST /api/pty v2.pty.create
 GET /api/pty/{ptyID} v2.pty.get

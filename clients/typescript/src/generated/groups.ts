@@ -151,6 +151,14 @@ export interface FilesFindInput {
   readonly workspace?: string | undefined
 }
 
+export interface FilesSearchInput {
+  readonly pattern: string
+  readonly include?: string | undefined
+  readonly limit?: number | undefined
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
 export interface IntegrationsListInput {
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
@@ -213,6 +221,11 @@ export interface ModelsListInput {
   readonly workspace?: string | undefined
 }
 
+export interface ModelsDefaultInput {
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
 export interface PermissionsRequestsInput {
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
@@ -226,6 +239,16 @@ export interface PermissionsSavedInput {
 
 export interface PermissionsRemoveSavedInput {
   readonly id: string
+}
+
+export interface ProjectsListInput {
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface ProjectsCurrentInput {
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
 }
 
 export interface ProvidersListInput {
@@ -412,6 +435,18 @@ export interface SessionsSetBudgetInput {
   readonly turns?: number | undefined
 }
 
+export interface SessionsDiffInput {
+  readonly sessionID: string
+  readonly first?: string | undefined
+  readonly last?: string | undefined
+}
+
+export interface SessionsShellInput {
+  readonly sessionID: string
+  readonly command: string
+  readonly id?: string | undefined
+}
+
 export interface SkillsListInput {
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
@@ -462,6 +497,22 @@ export interface TerminalsConnectInput {
   readonly ptyID: string
   readonly ticket?: string | undefined
   readonly cursor?: number | undefined
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface VcsGetInput {
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface VcsStatusInput {
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface VcsDiffInput {
+  readonly base?: "branch" | "head" | undefined
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
 }
@@ -1038,6 +1089,29 @@ export class FilesGroup {
       options,
     )
   }
+
+  /**
+   * Search the files of a Location for a regular expression, line by line.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  search(input: FilesSearchInput, options: CallOptions = {}): Promise<types.TextMatches> {
+    return this.#wire.data<types.TextMatches>(
+      "GET",
+      "/api/fs/search",
+      {
+        query: {
+          pattern: input.pattern,
+          include: input.include,
+          limit: input.limit,
+          "location[directory]": input.directory,
+          "location[workspace]": input.workspace,
+        },
+      },
+      options,
+    )
+  }
 }
 
 export class HealthGroup {
@@ -1284,6 +1358,23 @@ export class ModelsGroup {
       options,
     )
   }
+
+  /**
+   * Get the model that a Session uses if none was chosen.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   */
+  default(input: ModelsDefaultInput = {}, options: CallOptions = {}): Promise<types.DefaultModel> {
+    return this.#wire.data<types.DefaultModel>(
+      "GET",
+      "/api/model/default",
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
 }
 
 export class PermissionsGroup {
@@ -1345,6 +1436,51 @@ export class PermissionsGroup {
    */
   removeSaved(input: PermissionsRemoveSavedInput, options: CallOptions = {}): Promise<void> {
     return this.#wire.done("DELETE", `/api/permission/saved/${segment(input.id)}`, {}, options)
+  }
+}
+
+export class ProjectsGroup {
+  readonly #wire: Wire
+
+  constructor(wire: Wire) {
+    this.#wire = wire
+  }
+
+  /**
+   * List the projects that Sessions worked in.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  list(
+    input: ProjectsListInput = {},
+    options: CallOptions = {},
+  ): Promise<readonly types.ProjectInfo[]> {
+    return this.#wire.items<types.ProjectInfo>(
+      "GET",
+      "/api/project",
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+
+  /**
+   * Get the project of a Location.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  current(input: ProjectsCurrentInput = {}, options: CallOptions = {}): Promise<types.ProjectInfo> {
+    return this.#wire.data<types.ProjectInfo>(
+      "GET",
+      "/api/project/current",
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
   }
 }
 
@@ -1977,6 +2113,38 @@ export class SessionsGroup {
       options,
     )
   }
+
+  /**
+   * Get the files that a Session changed, as unified diffs.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`,
+   * `MessageNotFoundError`, `DamagedRowError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  diff(input: SessionsDiffInput, options: CallOptions = {}): Promise<readonly types.FileDiff[]> {
+    return this.#wire.items<types.FileDiff>(
+      "GET",
+      `/api/session/${segment(input.sessionID)}/diff`,
+      { query: { first: input.first, last: input.last } },
+      options,
+    )
+  }
+
+  /**
+   * Run a command in the Session's directory and tell its model; returns when it ends.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `ConflictError`, `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`.
+   */
+  shell(input: SessionsShellInput, options: CallOptions = {}): Promise<types.ShellMessage> {
+    return this.#wire.data<types.ShellMessage>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/shell`,
+      { body: { command: input.command, id: input.id }, patient: true },
+      options,
+    )
+  }
 }
 
 export class SkillsGroup {
@@ -2153,6 +2321,72 @@ export class TerminalsGroup {
   }
 }
 
+export class VcsGroup {
+  readonly #wire: Wire
+
+  constructor(wire: Wire) {
+    this.#wire = wire
+  }
+
+  /**
+   * Get the branch of a Location and its default branch.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  get(input: VcsGetInput = {}, options: CallOptions = {}): Promise<types.VcsInfo> {
+    return this.#wire.data<types.VcsInfo>(
+      "GET",
+      "/api/vcs",
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+
+  /**
+   * List the files that are not committed.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   */
+  status(
+    input: VcsStatusInput = {},
+    options: CallOptions = {},
+  ): Promise<readonly types.FileStatus[]> {
+    return this.#wire.items<types.FileStatus>(
+      "GET",
+      "/api/vcs/status",
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+
+  /**
+   * Get the diffs of files against the checked-out commit or the default branch.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   */
+  diff(input: VcsDiffInput = {}, options: CallOptions = {}): Promise<readonly types.FileDiff[]> {
+    return this.#wire.items<types.FileDiff>(
+      "GET",
+      "/api/vcs/diff",
+      {
+        query: {
+          base: input.base,
+          "location[directory]": input.directory,
+          "location[workspace]": input.workspace,
+        },
+      },
+      options,
+    )
+  }
+}
+
 export class Groups {
   readonly agents: AgentsGroup
   readonly commands: CommandsGroup
@@ -2164,12 +2398,14 @@ export class Groups {
   readonly locations: LocationsGroup
   readonly models: ModelsGroup
   readonly permissions: PermissionsGroup
+  readonly projects: ProjectsGroup
   readonly providers: ProvidersGroup
   readonly questions: QuestionsGroup
   readonly references: ReferencesGroup
   readonly sessions: SessionsGroup
   readonly skills: SkillsGroup
   readonly terminals: TerminalsGroup
+  readonly vcs: VcsGroup
 
   constructor(wire: Wire) {
     this.agents = new AgentsGroup(wire)
@@ -2182,11 +2418,13 @@ export class Groups {
     this.locations = new LocationsGroup(wire)
     this.models = new ModelsGroup(wire)
     this.permissions = new PermissionsGroup(wire)
+    this.projects = new ProjectsGroup(wire)
     this.providers = new ProvidersGroup(wire)
     this.questions = new QuestionsGroup(wire)
     this.references = new ReferencesGroup(wire)
     this.sessions = new SessionsGroup(wire)
     this.skills = new SkillsGroup(wire)
     this.terminals = new TerminalsGroup(wire)
+    this.vcs = new VcsGroup(wire)
   }
 }

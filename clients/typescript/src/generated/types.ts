@@ -325,6 +325,11 @@ export interface DatabaseHealth {
   readonly logBytes: number
 }
 
+/** The model that a Session of a Location uses if none was chosen; not set if there is none. */
+export interface DefaultModel {
+  readonly model?: ModelRef | undefined
+}
+
 /** The last event of a log. Nothing follows it; everything before it is being removed. */
 export interface Deleted {
   readonly timestamp: number
@@ -446,6 +451,14 @@ export interface FileInput {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly source?: TextSource | undefined
+}
+
+/** A file that differs from the commit that is checked out. */
+export interface FileStatus {
+  readonly path: string
+  readonly status: "added" | "deleted" | "modified"
+  readonly additions: number
+  readonly deletions: number
 }
 
 /** Ends the copied part of a fork's log: the original Session, and its last sequence. */
@@ -834,10 +847,23 @@ export interface ProcessHealth {
   readonly openFiles: number
 }
 
+export interface ProjectInfo {
+  readonly id: string
+  readonly directory: string
+  readonly directories: readonly string[]
+  readonly time: ProjectTime
+  readonly vcs?: "git" | undefined
+}
+
 /** The project of a Location; `global` and `/` outside any repository. */
 export interface ProjectRef {
   readonly id: string
   readonly directory: string
+}
+
+export interface ProjectTime {
+  readonly created: number
+  readonly updated: number
 }
 
 /** A prompt as admitted. Equality of two prompts is equality of these values. */
@@ -1694,6 +1720,20 @@ export interface TextEndedEvent {
   readonly data: TextEnded
 }
 
+/** A line that a text search found. */
+export interface TextMatch {
+  readonly path: string
+  readonly line: number
+  readonly offset: number
+  readonly text: string
+  readonly submatches: readonly TextSubmatch[]
+}
+
+export interface TextMatches {
+  readonly matches: readonly TextMatch[]
+  readonly truncated: boolean
+}
+
 export interface TextPart {
   readonly type: "text"
   readonly id: string
@@ -1730,6 +1770,13 @@ export interface TextStartedEvent {
   readonly durable: DurablePlace
   readonly location?: LocationRef | undefined
   readonly data: TextStarted
+}
+
+/** A match inside a line: its text, and where it stands in the line, in bytes of UTF-8. */
+export interface TextSubmatch {
+  readonly text: string
+  readonly start: number
+  readonly end: number
 }
 
 /** One item. Status and priority are free text of the model. */
@@ -2007,6 +2054,11 @@ export interface VariantInfo {
   readonly id: string
   readonly headers: { readonly [key: string]: string }
   readonly body: { readonly [key: string]: JsonValue }
+}
+
+export interface VcsInfo {
+  readonly branch?: string | undefined
+  readonly defaultBranch?: string | undefined
 }
 
 /** Shows a prompt only if an earlier answer is, or is not, this value. */

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     )
     from perdure.schema.approval.question import QuestionRequest
     from perdure.schema.codec import JsonValue
-    from perdure.schema.files.fs import EntryType, FileEntry
+    from perdure.schema.files.fs import EntryType, FileEntry, TextMatches
     from perdure.schema.files.pty import PtyInfo, PtySize, PtyTicket
+    from perdure.schema.files.vcs import FileStatus, VcsInfo
     from perdure.schema.health import HealthDetail
     from perdure.schema.ids import (
         JobID,
@@ -41,19 +42,19 @@ if TYPE_CHECKING:
         ToolCallID,
         WorkspaceID,
     )
-    from perdure.schema.location import LocationInfo, LocationRef
+    from perdure.schema.location import LocationInfo, LocationRef, ProjectInfo
     from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
-    from perdure.schema.models.model import ModelInfo, ModelRef, ProviderInfo
+    from perdure.schema.models.model import DefaultModel, ModelInfo, ModelRef, ProviderInfo
     from perdure.schema.page import Page
     from perdure.schema.query import Order
     from perdure.schema.session.compaction import CompactionReport
     from perdure.schema.session.job import JobInfo, JobOutput
-    from perdure.schema.session.message import SessionMessage
+    from perdure.schema.session.message import SessionMessage, ShellMessage
     from perdure.schema.session.prompt import Delivery, PromptInput
     from perdure.schema.session.receipt import AdmittedPrompt
     from perdure.schema.session.recovery import RecoveryInfo
     from perdure.schema.session.request_preview import ProviderContext
-    from perdure.schema.session.session import RevertState, SessionActivity, SessionInfo
+    from perdure.schema.session.session import FileDiff, RevertState, SessionActivity, SessionInfo
     from perdure.schema.session.snapshot import SessionSnapshot
     from perdure.schema.session.todo import Todo
     from perdure.schema.session.usage import SessionUsage
@@ -485,6 +486,28 @@ class FilesGroup:
             ),
         )
 
+    def search(
+        self,
+        pattern: str,
+        *,
+        include: str | None = None,
+        limit: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> TextMatches:
+        """Search the files of a Location for a regular expression, line by line."""
+        return self._blocking.run(
+            self._group.search(
+                pattern=pattern,
+                include=include,
+                limit=limit,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
 
 class HealthGroup:
     def __init__(self, group: typed_operations.HealthGroup, blocking: Blocking) -> None:
@@ -685,6 +708,18 @@ class ModelsGroup:
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
 
+    def default(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> DefaultModel:
+        """Get the model that a Session uses if none was chosen."""
+        return self._blocking.run(
+            self._group.default(directory=directory, workspace=workspace, options=options),
+        )
+
 
 class PermissionsGroup:
     def __init__(self, group: typed_operations.PermissionsGroup, blocking: Blocking) -> None:
@@ -724,6 +759,36 @@ class PermissionsGroup:
     def remove_saved(self, id: str, *, options: CallOptions | None = None) -> None:
         """Remove a saved approval; no error if it does not exist."""
         return self._blocking.run(self._group.remove_saved(id=id, options=options))
+
+
+class ProjectsGroup:
+    def __init__(self, group: typed_operations.ProjectsGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[ProjectInfo, ...]:
+        """List the projects that Sessions worked in."""
+        return self._blocking.run(
+            self._group.list(directory=directory, workspace=workspace, options=options),
+        )
+
+    def current(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> ProjectInfo:
+        """Get the project of a Location."""
+        return self._blocking.run(
+            self._group.current(directory=directory, workspace=workspace, options=options),
+        )
 
 
 class ProvidersGroup:
@@ -1182,6 +1247,32 @@ class SessionsGroup:
             ),
         )
 
+    def diff(
+        self,
+        session_id: SessionID,
+        *,
+        first: MessageID | None = None,
+        last: MessageID | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[FileDiff, ...]:
+        """Get the files that a Session changed, as unified diffs."""
+        return self._blocking.run(
+            self._group.diff(session_id=session_id, first=first, last=last, options=options),
+        )
+
+    def shell(
+        self,
+        session_id: SessionID,
+        command: str,
+        *,
+        id: MessageID | None = None,
+        options: CallOptions | None = None,
+    ) -> ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return self._blocking.run(
+            self._group.shell(session_id=session_id, command=command, id=id, options=options),
+        )
+
 
 class SkillsGroup:
     def __init__(self, group: typed_operations.SkillsGroup, blocking: Blocking) -> None:
@@ -1339,6 +1430,49 @@ class TerminalsGroup:
         )
 
 
+class VcsGroup:
+    def __init__(self, group: typed_operations.VcsGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def get(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> VcsInfo:
+        """Get the branch of a Location and its default branch."""
+        return self._blocking.run(
+            self._group.get(directory=directory, workspace=workspace, options=options),
+        )
+
+    def status(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[FileStatus, ...]:
+        """List the files that are not committed."""
+        return self._blocking.run(
+            self._group.status(directory=directory, workspace=workspace, options=options),
+        )
+
+    def diff(
+        self,
+        *,
+        base: Literal["head", "branch"] | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[FileDiff, ...]:
+        """Get the diffs of files against the checked-out commit or the default branch."""
+        return self._blocking.run(
+            self._group.diff(base=base, directory=directory, workspace=workspace, options=options),
+        )
+
+
 class BlockingGroups:
     def __init__(self, groups: typed_groups.TypedGroups, blocking: Blocking) -> None:
         self.agents = AgentsGroup(groups.agents, blocking)
@@ -1351,9 +1485,11 @@ class BlockingGroups:
         self.locations = LocationsGroup(groups.locations, blocking)
         self.models = ModelsGroup(groups.models, blocking)
         self.permissions = PermissionsGroup(groups.permissions, blocking)
+        self.projects = ProjectsGroup(groups.projects, blocking)
         self.providers = ProvidersGroup(groups.providers, blocking)
         self.questions = QuestionsGroup(groups.questions, blocking)
         self.references = ReferencesGroup(groups.references, blocking)
         self.sessions = SessionsGroup(groups.sessions, blocking)
         self.skills = SkillsGroup(groups.skills, blocking)
         self.terminals = TerminalsGroup(groups.terminals, blocking)
+        self.vcs = VcsGroup(groups.vcs, blocking)

@@ -438,6 +438,28 @@ class FilesGroup:
             ),
         )
 
+    def search(
+        self,
+        pattern: str,
+        *,
+        include: str | None = None,
+        limit: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.TextMatches:
+        """Search the files of a Location for a regular expression, line by line."""
+        return self._blocking.run(
+            self._group.search(
+                pattern=pattern,
+                include=include,
+                limit=limit,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
 
 class HealthGroup:
     def __init__(self, group: wire_groups.HealthGroup, blocking: Blocking) -> None:
@@ -638,6 +660,18 @@ class ModelsGroup:
             self._group.list(directory=directory, workspace=workspace, options=options),
         )
 
+    def default(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.DefaultModel:
+        """Get the model that a Session uses if none was chosen."""
+        return self._blocking.run(
+            self._group.default(directory=directory, workspace=workspace, options=options),
+        )
+
 
 class PermissionsGroup:
     def __init__(self, group: wire_groups.PermissionsGroup, blocking: Blocking) -> None:
@@ -677,6 +711,36 @@ class PermissionsGroup:
     def remove_saved(self, id: str, *, options: CallOptions | None = None) -> None:
         """Remove a saved approval; no error if it does not exist."""
         return self._blocking.run(self._group.remove_saved(id=id, options=options))
+
+
+class ProjectsGroup:
+    def __init__(self, group: wire_groups.ProjectsGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.ProjectInfo, ...]:
+        """List the projects that Sessions worked in."""
+        return self._blocking.run(
+            self._group.list(directory=directory, workspace=workspace, options=options),
+        )
+
+    def current(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ProjectInfo:
+        """Get the project of a Location."""
+        return self._blocking.run(
+            self._group.current(directory=directory, workspace=workspace, options=options),
+        )
 
 
 class ProvidersGroup:
@@ -1135,6 +1199,32 @@ class SessionsGroup:
             ),
         )
 
+    def diff(
+        self,
+        session_id: str,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.FileDiff, ...]:
+        """Get the files that a Session changed, as unified diffs."""
+        return self._blocking.run(
+            self._group.diff(session_id=session_id, first=first, last=last, options=options),
+        )
+
+    def shell(
+        self,
+        session_id: str,
+        command: str,
+        *,
+        id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return self._blocking.run(
+            self._group.shell(session_id=session_id, command=command, id=id, options=options),
+        )
+
 
 class SkillsGroup:
     def __init__(self, group: wire_groups.SkillsGroup, blocking: Blocking) -> None:
@@ -1292,6 +1382,49 @@ class TerminalsGroup:
         )
 
 
+class VcsGroup:
+    def __init__(self, group: wire_groups.VcsGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def get(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.VcsInfo:
+        """Get the branch of a Location and its default branch."""
+        return self._blocking.run(
+            self._group.get(directory=directory, workspace=workspace, options=options),
+        )
+
+    def status(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.FileStatus, ...]:
+        """List the files that are not committed."""
+        return self._blocking.run(
+            self._group.status(directory=directory, workspace=workspace, options=options),
+        )
+
+    def diff(
+        self,
+        *,
+        base: Literal["branch", "head"] | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.FileDiff, ...]:
+        """Get the diffs of files against the checked-out commit or the default branch."""
+        return self._blocking.run(
+            self._group.diff(base=base, directory=directory, workspace=workspace, options=options),
+        )
+
+
 class SyncGroups:
     def __init__(self, groups: wire_groups.WireGroups, blocking: Blocking) -> None:
         self.agents = AgentsGroup(groups.agents, blocking)
@@ -1304,9 +1437,11 @@ class SyncGroups:
         self.locations = LocationsGroup(groups.locations, blocking)
         self.models = ModelsGroup(groups.models, blocking)
         self.permissions = PermissionsGroup(groups.permissions, blocking)
+        self.projects = ProjectsGroup(groups.projects, blocking)
         self.providers = ProvidersGroup(groups.providers, blocking)
         self.questions = QuestionsGroup(groups.questions, blocking)
         self.references = ReferencesGroup(groups.references, blocking)
         self.sessions = SessionsGroup(groups.sessions, blocking)
         self.skills = SkillsGroup(groups.skills, blocking)
         self.terminals = TerminalsGroup(groups.terminals, blocking)
+        self.vcs = VcsGroup(groups.vcs, blocking)

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
         LocationsGroup,
         ModelsGroup,
         PermissionsGroup,
+        ProjectsGroup,
         ProvidersGroup,
         QuestionsGroup,
         ReferencesGroup,
         SessionsGroup,
         SkillsGroup,
         TerminalsGroup,
+        VcsGroup,
     )
     from perdure.client.typed_wire import TypedWire
 
@@ -95,6 +97,12 @@ class TypedGroups:
         return PermissionsGroup(self._typed_wire)
 
     @cached_property
+    def projects(self) -> ProjectsGroup:
+        from perdure.client.generated.typed_operations import ProjectsGroup
+
+        return ProjectsGroup(self._typed_wire)
+
+    @cached_property
     def providers(self) -> ProvidersGroup:
         from perdure.client.generated.typed_operations import ProvidersGroup
 
@@ -129,3 +137,9 @@ class TypedGroups:
         from perdure.client.generated.typed_operations import TerminalsGroup
 
         return TerminalsGroup(self._typed_wire)
+
+    @cached_property
+    def vcs(self) -> VcsGroup:
+        from perdure.client.generated.typed_operations import VcsGroup
+
+        return VcsGroup(self._typed_wire)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from perdure.client.wire import as_model, either, segment
 from perdure.protocol.approval.permission import CreatePermission, ListSaved, ReplyPermission
 from perdure.protocol.approval.question import ReplyQuestion
-from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile
+from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile, SearchText
 from perdure.protocol.files.pty import ConnectPty, CreatePty, UpdatePty
+from perdure.protocol.files.vcs import DiffFiles
 from perdure.protocol.health import Health
 from perdure.protocol.models.credential import UpdateCredential
 from perdure.protocol.models.integration import CompleteAttempt, ConnectKey, ConnectOAuth
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
+from perdure.protocol.session.diff import DiffSession
 from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
 from perdure.protocol.session.message import ExcludeMessage, ListMessages
 from perdure.protocol.session.recovery import DecideRecovery
@@ -31,6 +33,7 @@ from perdure.protocol.session.session import (
     SwitchAgent,
     SwitchModel,
 )
+from perdure.protocol.session.shell import RunShellCommand
 from perdure.protocol.session.usage import SetBudget
 from perdure.schema.approval.permission import (
     PermissionDecision,
@@ -42,8 +45,9 @@ from perdure.schema.approval.permission import (
 )
 from perdure.schema.approval.question import QuestionRequest
 from perdure.schema.codec import JsonValue
-from perdure.schema.files.fs import EntryType, FileEntry
+from perdure.schema.files.fs import EntryType, FileEntry, TextMatches
 from perdure.schema.files.pty import PtyInfo, PtySize, PtyTicket
+from perdure.schema.files.vcs import FileStatus, VcsInfo
 from perdure.schema.health import HealthDetail
 from perdure.schema.ids import (
     JobID,
@@ -56,18 +60,18 @@ from perdure.schema.ids import (
     ToolCallID,
     WorkspaceID,
 )
-from perdure.schema.location import LocationInfo, LocationRef
+from perdure.schema.location import LocationInfo, LocationRef, ProjectInfo
 from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
-from perdure.schema.models.model import ModelInfo, ModelRef, ProviderInfo
+from perdure.schema.models.model import DefaultModel, ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.query import Order
 from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.job import JobInfo, JobOutput
-from perdure.schema.session.message import SessionMessage
+from perdure.schema.session.message import SessionMessage, ShellMessage
 from perdure.schema.session.prompt import Delivery, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.recovery import RecoveryInfo
 from perdure.schema.session.request_preview import ProviderContext
-from perdure.schema.session.session import RevertState, SessionActivity, SessionInfo
+from perdure.schema.session.session import FileDiff, RevertState, SessionActivity, SessionInfo
 from perdure.schema.session.snapshot import SessionSnapshot
 from perdure.schema.session.todo import Todo
 from perdure.schema.session.usage import SessionUsage
@@ -555,6 +559,26 @@ class FilesGroup:
             options=options,
         )
 
+    async def search(
+        self,
+        pattern: str,
+        *,
+        include: str | None = None,
+        limit: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> TextMatches:
+        """Search the files of a Location for a regular expression, line by line."""
+        return await self._wire.data(
+            TextMatches,
+            "GET",
+            "/api/fs/search",
+            query=SearchText(pattern=pattern, include=include, limit=limit),
+            location=(directory, workspace),
+            options=options,
+        )
+
 
 class HealthGroup:
     def __init__(self, wire: TypedWire) -> None:
@@ -755,6 +779,22 @@ class ModelsGroup:
             options=options,
         )
 
+    async def default(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> DefaultModel:
+        """Get the model that a Session uses if none was chosen."""
+        return await self._wire.data(
+            DefaultModel,
+            "GET",
+            "/api/model/default",
+            location=(directory, workspace),
+            options=options,
+        )
+
 
 class PermissionsGroup:
     def __init__(self, wire: TypedWire) -> None:
@@ -799,6 +839,43 @@ class PermissionsGroup:
         return await self._wire.done(
             "DELETE",
             f"/api/permission/saved/{segment(id)}",
+            options=options,
+        )
+
+
+class ProjectsGroup:
+    def __init__(self, wire: TypedWire) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[ProjectInfo, ...]:
+        """List the projects that Sessions worked in."""
+        return await self._wire.data(
+            tuple[ProjectInfo, ...],
+            "GET",
+            "/api/project",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def current(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> ProjectInfo:
+        """Get the project of a Location."""
+        return await self._wire.data(
+            ProjectInfo,
+            "GET",
+            "/api/project/current",
+            location=(directory, workspace),
             options=options,
         )
 
@@ -1360,6 +1437,41 @@ class SessionsGroup:
             options=options,
         )
 
+    async def diff(
+        self,
+        session_id: SessionID,
+        *,
+        first: MessageID | None = None,
+        last: MessageID | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[FileDiff, ...]:
+        """Get the files that a Session changed, as unified diffs."""
+        return await self._wire.data(
+            tuple[FileDiff, ...],
+            "GET",
+            f"/api/session/{segment(session_id)}/diff",
+            query=DiffSession(first=first, last=last),
+            options=options,
+        )
+
+    async def shell(
+        self,
+        session_id: SessionID,
+        command: str,
+        *,
+        id: MessageID | None = None,
+        options: CallOptions | None = None,
+    ) -> ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return await self._wire.data(
+            ShellMessage,
+            "POST",
+            f"/api/session/{segment(session_id)}/shell",
+            body=RunShellCommand(command=command, id=id),
+            patient=True,
+            options=options,
+        )
+
 
 class SkillsGroup:
     def __init__(self, wire: TypedWire) -> None:
@@ -1508,4 +1620,59 @@ class TerminalsGroup:
             f"/api/pty/{segment(pty_id)}/connect",
             query=ConnectPty(ticket=ticket, cursor=cursor),
             location=(directory, workspace),
+        )
+
+
+class VcsGroup:
+    def __init__(self, wire: TypedWire) -> None:
+        self._wire = wire
+
+    async def get(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> VcsInfo:
+        """Get the branch of a Location and its default branch."""
+        return await self._wire.data(
+            VcsInfo,
+            "GET",
+            "/api/vcs",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def status(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[FileStatus, ...]:
+        """List the files that are not committed."""
+        return await self._wire.data(
+            tuple[FileStatus, ...],
+            "GET",
+            "/api/vcs/status",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def diff(
+        self,
+        *,
+        base: Literal["head", "branch"] | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[FileDiff, ...]:
+        """Get the diffs of files against the checked-out commit or the default branch."""
+        return await self._wire.data(
+            tuple[FileDiff, ...],
+            "GET",
+            "/api/vcs/diff",
+            query=DiffFiles(base=base),
+            location=(directory, workspace),
+            options=options,
         )

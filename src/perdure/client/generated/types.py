@@ -560,6 +560,12 @@ class DatabaseHealth(TypedDict):
     logBytes: int
 
 
+class DefaultModel(TypedDict):
+    """The model that a Session of a Location uses if none was chosen; not set if there is none."""
+
+    model: NotRequired[ModelRef]
+
+
 class Deleted(TypedDict):
     """The last event of a log. Nothing follows it; everything before it is being removed."""
 
@@ -654,6 +660,15 @@ class FileInput(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     source: NotRequired[TextSource]
+
+
+class FileStatus(TypedDict):
+    """A file that differs from the commit that is checked out."""
+
+    path: str
+    status: Literal["added", "deleted", "modified"]
+    additions: int
+    deletions: int
 
 
 class Forked(TypedDict):
@@ -1102,6 +1117,19 @@ class PermissionRequestEvent(TypedDict):
     type: Literal["permission.v2.asked"]
     location: NotRequired[LocationRef]
     data: PermissionRequest
+
+
+class ProjectTime(TypedDict):
+    created: int
+    updated: int
+
+
+class ProjectInfo(TypedDict):
+    id: str
+    directory: str
+    directories: list[str]
+    time: ProjectTime
+    vcs: NotRequired[Literal["git"]]
 
 
 class PromptAdmitted(TypedDict):
@@ -1981,6 +2009,29 @@ class TextEndedEvent(TypedDict):
     data: TextEnded
 
 
+class TextSubmatch(TypedDict):
+    """A match inside a line: its text, and where it stands in the line, in bytes of UTF-8."""
+
+    text: str
+    start: int
+    end: int
+
+
+class TextMatch(TypedDict):
+    """A line that a text search found."""
+
+    path: str
+    line: int
+    offset: int
+    text: str
+    submatches: list[TextSubmatch]
+
+
+class TextMatches(TypedDict):
+    matches: list[TextMatch]
+    truncated: bool
+
+
 class TextStarted(TypedDict):
     timestamp: int
     sessionID: str
@@ -2219,6 +2270,11 @@ class UnarchivedEvent(TypedDict):
     durable: DurablePlace
     location: NotRequired[LocationRef]
     data: Unarchived
+
+
+class VcsInfo(TypedDict):
+    branch: NotRequired[str]
+    defaultBranch: NotRequired[str]
 
 
 Order = Literal["asc", "desc"]

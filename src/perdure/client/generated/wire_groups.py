@@ -483,6 +483,30 @@ class FilesGroup:
             options=options,
         )
 
+    async def search(
+        self,
+        pattern: str,
+        *,
+        include: str | None = None,
+        limit: int | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.TextMatches:
+        """Search the files of a Location for a regular expression, line by line."""
+        return await self._wire.data(
+            "GET",
+            "/api/fs/search",
+            query={
+                "pattern": pattern,
+                "include": include,
+                "limit": limit,
+                "location[directory]": directory,
+                "location[workspace]": workspace,
+            },
+            options=options,
+        )
+
 
 class HealthGroup:
     def __init__(self, wire: Wire) -> None:
@@ -676,6 +700,21 @@ class ModelsGroup:
             options=options,
         )
 
+    async def default(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.DefaultModel:
+        """Get the model that a Session uses if none was chosen."""
+        return await self._wire.data(
+            "GET",
+            "/api/model/default",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
 
 class PermissionsGroup:
     def __init__(self, wire: Wire) -> None:
@@ -721,6 +760,41 @@ class PermissionsGroup:
         return await self._wire.done(
             "DELETE",
             f"/api/permission/saved/{segment(id)}",
+            options=options,
+        )
+
+
+class ProjectsGroup:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.ProjectInfo, ...]:
+        """List the projects that Sessions worked in."""
+        return await self._wire.items(
+            "GET",
+            "/api/project",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def current(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ProjectInfo:
+        """Get the project of a Location."""
+        return await self._wire.data(
+            "GET",
+            "/api/project/current",
+            query={"location[directory]": directory, "location[workspace]": workspace},
             options=options,
         )
 
@@ -1252,6 +1326,39 @@ class SessionsGroup:
             options=options,
         )
 
+    async def diff(
+        self,
+        session_id: str,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.FileDiff, ...]:
+        """Get the files that a Session changed, as unified diffs."""
+        return await self._wire.items(
+            "GET",
+            f"/api/session/{segment(session_id)}/diff",
+            query={"first": first, "last": last},
+            options=options,
+        )
+
+    async def shell(
+        self,
+        session_id: str,
+        command: str,
+        *,
+        id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.ShellMessage:
+        """Run a command in the Session's directory and tell its model; returns when it ends."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/shell",
+            body={"command": command, "id": id},
+            patient=True,
+            options=options,
+        )
+
 
 class SkillsGroup:
     def __init__(self, wire: Wire) -> None:
@@ -1401,6 +1508,61 @@ class TerminalsGroup:
         )
 
 
+class VcsGroup:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def get(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.VcsInfo:
+        """Get the branch of a Location and its default branch."""
+        return await self._wire.data(
+            "GET",
+            "/api/vcs",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def status(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.FileStatus, ...]:
+        """List the files that are not committed."""
+        return await self._wire.items(
+            "GET",
+            "/api/vcs/status",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def diff(
+        self,
+        *,
+        base: Literal["branch", "head"] | None = None,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.FileDiff, ...]:
+        """Get the diffs of files against the checked-out commit or the default branch."""
+        return await self._wire.items(
+            "GET",
+            "/api/vcs/diff",
+            query={
+                "base": base,
+                "location[directory]": directory,
+                "location[workspace]": workspace,
+            },
+            options=options,
+        )
+
+
 class WireGroups:
     def __init__(self, wire: Wire) -> None:
         self.agents = AgentsGroup(wire)
@@ -1413,9 +1575,11 @@ class WireGroups:
         self.locations = LocationsGroup(wire)
         self.models = ModelsGroup(wire)
         self.permissions = PermissionsGroup(wire)
+        self.projects = ProjectsGroup(wire)
         self.providers = ProvidersGroup(wire)
         self.questions = QuestionsGroup(wire)
         self.references = ReferencesGroup(wire)
         self.sessions = SessionsGroup(wire)
         self.skills = SkillsGroup(wire)
         self.terminals = TerminalsGroup(wire)
+        self.vcs = VcsGroup(wire)

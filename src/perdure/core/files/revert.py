@@ -156,6 +156,11 @@ def diff_move(move: Move, name: str, *, before: bytes | None, after: bytes | Non
     )
 
 
+def diff_without_content(move: Move, name: str) -> FileDiff:
+    """The diff of a move whose contents are not known: that the path changed, and how."""
+    return FileDiff(path=name, status=_status(move), additions=0, deletions=0, patch="")
+
+
 def join_patches(files: tuple[FileDiff, ...]) -> str:
     """The patches joined into one text, as many as fit."""
     patches: list[str] = []

@@ -67,6 +67,8 @@ FS_READ_BYTES_MAX: Final = 32 * 1024 * 1024
 FS_ENTRIES_MAX: Final = 20_000  # per directory
 FS_FOUND_DEFAULT: Final = 50
 FS_FOUND_MAX: Final = 1_000
+FS_MATCHES_DEFAULT: Final = 100  # lines of one text search
+FS_MATCHES_MAX: Final = 1_000
 
 # Terminals. A client that reconnects sees only the output kept here.
 PTYS_RUNNING_MAX: Final = 64  # per Location

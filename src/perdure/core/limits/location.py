@@ -11,9 +11,15 @@ GIT_SECONDS_MAX: Final = 5
 LOCATION_IDLE_SECONDS_MAX: Final = 60 * 60
 LOCATIONS_OPEN_MAX: Final = 256
 PROJECTS_REMEMBERED_MAX: Final = 1_024
+PROJECT_PLACES_MAX: Final = 5_000  # directories of Sessions that are listed by project
 
 # The file of trust grants for project configurations; about 200 bytes per grant.
 TRUST_FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+
+# Version control, for clients.
+VCS_SECONDS_MAX: Final = 30  # per call of git; the first comparison of a large tree is slow
+VCS_DIFF_BYTES_MAX: Final = 8 * 1024 * 1024  # of all patches; files beyond are listed without one
+VCS_CALLS_PARALLEL_MAX: Final = 4
 
 # Agents and commands in Markdown files.
 FRONT_MATTER_NESTING_MAX: Final = 32

@@ -55,6 +55,8 @@ SNAPSHOT_KEPT_SECONDS: Final = 24 * 60 * 60  # age at which unreferenced content
 SNAPSHOT_SETTLED_NANOS: Final = 1_000_000_000
 """Two changes within this time may get the same timestamp; only older timestamps are trusted."""
 SNAPSHOT_TREES_REMEMBERED_MAX: Final = 8  # whose timestamps are kept in memory
+SHELL_SECONDS_MAX: Final = 60 * 60  # of a command of the user, who can interrupt it
+SESSION_DIFF_BYTES_MAX: Final = 8 * 1024 * 1024  # per answer; files beyond are listed without patch
 REVERT_DIFF_BYTES_MAX: Final = 1024 * 1024  # shown per revert; patches beyond it are omitted
 
 # After-edit programs: formatters and checkers.

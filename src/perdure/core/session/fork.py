@@ -62,13 +62,19 @@ _OfMessage = (
 
 def copy_events(log: Sequence[SessionEvent], *, into: SessionID) -> tuple[SessionEvent, ...]:
     """`log`, from its first event to the cut, as the fork's own."""
-    kept = [event for event in log if not isinstance(event, _OriginalOnly)]
+    kept = [event for event in _without_open_shells(log) if not isinstance(event, _OriginalOnly)]
     finished = _finished_messages(event for event in kept if not isinstance(event, _Whole))
     return tuple(
         _with_new_ids(event, into)
         for event in kept
         if isinstance(event, _Whole) or _message_of(event) in finished
     )
+
+
+def _without_open_shells(log: Sequence[SessionEvent]) -> Iterable[SessionEvent]:
+    """The log without a command of the user that still runs at the cut."""
+    ended = {event.call_id for event in log if isinstance(event, events.ShellEnded)}
+    return (e for e in log if not isinstance(e, events.ShellStarted) or e.call_id in ended)
 
 
 def _finished_messages(log: Iterable[_OfMessage]) -> set[MessageID]:

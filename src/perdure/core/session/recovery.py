@@ -17,11 +17,12 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.schema import ids
 from perdure.schema.ids import MessageID, SessionID
-from perdure.schema.session.event import StepFailed, ToolFailed
+from perdure.schema.session.event import ShellEnded, StepFailed, ToolFailed
 from perdure.schema.session.message import (
     AssistantMessage,
     AssistantPart,
     SessionMessage,
+    ShellMessage,
     SyntheticMessage,
     ToolPart,
     UserMessage,
@@ -35,6 +36,11 @@ InputMessage = UserMessage | SyntheticMessage
 
 INTERRUPTED: Final = "Tool execution interrupted"
 OUTCOME_UNKNOWN: Final = f"{INTERRUPTED}: the server stopped while it ran, outcome unknown."
+SHELL_ENDED: Final = "The command was interrupted."
+SHELL_STOPPED: Final = "The server stopped while the command ran, so it was ended."
+SHELL_UNKNOWN: Final = (
+    "The server stopped while the command ran; its output and outcome are unknown."
+)
 GO_ON: Final = (
     "Your last answer was cut before it was complete. What it had said so far is above. Go on from"
     " there."
@@ -145,6 +151,27 @@ def settle_dangling(
         if isinstance(message, AssistantMessage) and message.id != leave
         for part in message.content
         if _is_open(part)
+    )
+
+
+def end_open_shells(
+    session_id: SessionID,
+    messages: Iterable[SessionMessage],
+    *,
+    now: int,
+    orphans: Sequence[str] = (),
+) -> tuple[ShellEnded, ...]:
+    """The end of each command of the user that a process left when it died."""
+    still = f" Still running: {', '.join(orphans)}." if orphans else ""
+    return tuple(
+        ShellEnded(
+            timestamp=now,
+            session_id=session_id,
+            call_id=message.call_id,
+            output=SHELL_UNKNOWN + still,
+        )
+        for message in messages
+        if isinstance(message, ShellMessage) and message.time.completed is UNSET
     )
 
 

@@ -60,7 +60,33 @@ def read_head(git_dir: str, common_dir: str) -> str | None:
 
     `common_dir` is the git directory that work trees share.
     """
-    name = "HEAD"
+    return _follow(git_dir, common_dir, "HEAD")
+
+
+def read_ref(common_dir: str, name: str) -> str | None:
+    """The commit of a ref such as `refs/heads/main`; None if there is none."""
+    return _follow(common_dir, common_dir, name) if _REF.fullmatch(name) else None
+
+
+def read_branch(git_dir: str) -> str | None:
+    """The branch that is checked out; None if a commit is checked out without one."""
+    return _branch_named(_read(os.path.join(git_dir, "HEAD")), "refs/heads/")
+
+
+def read_default_branch(common_dir: str) -> str | None:
+    """The branch that the remote `origin` names as its default, if that is known."""
+    path = os.path.join(common_dir, "refs/remotes/origin/HEAD")
+    return _branch_named(_read(path), "refs/remotes/origin/")
+
+
+def _branch_named(content: str, prefix: str) -> str | None:
+    name = content.removeprefix("ref:").strip()
+    if not content.startswith("ref:") or not _REF.fullmatch(name):
+        return None
+    return name.removeprefix(prefix) if name.startswith(prefix) else None
+
+
+def _follow(git_dir: str, common_dir: str, name: str) -> str | None:
     for _ in range(_NAMES_MAX):
         own = name == "HEAD" or name.startswith(_OF_WORK_TREE)
         content = _read(os.path.join(git_dir if own else common_dir, name)).strip()

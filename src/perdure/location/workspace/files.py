@@ -1,8 +1,9 @@
-"""The files of a Location, for clients: read one, list a folder, find by name.
+"""The files of a Location, for clients: read one, list a folder, find by name or by content.
 
-The HTTP server authenticates the client; permission rules do not apply, because the user asks and
-not a model. A path is relative to the Location and must stay inside it, as written and after every
-link is resolved. Finding uses the search of the glob tool, without hidden and ignored files.
+The HTTP server authenticates the client. No permission is asked for, because the user asks and not
+a model; what the caller's `shows` refuses is not shown. A path is relative to the Location and must
+stay inside it, as written and after every link is resolved. Finding uses the searches of the glob
+and grep tools, without hidden and ignored files.
 
 Invariant: only files below the Location are read, even if a path is replaced by a link meanwhile,
 and every answer is bounded.
@@ -20,11 +21,27 @@ from perdure.core.files.paths import printable
 from perdure.core.text import fuzzy
 from perdure.host import descriptors
 from perdure.ports import Filesystem
-from perdure.schema.errors import DomainError, InvalidRequestError, NotFoundError
-from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.errors import DomainError, ForbiddenError, InvalidRequestError, NotFoundError
+from perdure.schema.files.fs import (
+    EntryType,
+    FileContent,
+    FileEntry,
+    Span,
+    TextMatch,
+    TextMatches,
+    TextSubmatch,
+)
 from perdure.tools.api.tool import ToolFailure
 from perdure.tools.environment import ToolEnvironment, reason
 from perdure.tools.search import search
+from perdure.tools.search.search import LineMatch, LineSearch
+
+Shows = Callable[[str], bool]
+"""Whether the content of a file may be shown, by its canonical path."""
+
+
+def _shows_all(path: str) -> bool:
+    return True
 
 
 class LocationFiles:
@@ -33,9 +50,16 @@ class LocationFiles:
     def __init__(self, environment: Callable[[], ToolEnvironment]) -> None:
         self._make = environment
 
-    async def read(self, path: str, span: Span | None = None) -> FileContent:
-        """Read a file or a part of it. Raises NotFoundError and InvalidRequestError."""
+    async def read(
+        self, path: str, span: Span | None = None, *, shows: Shows = _shows_all
+    ) -> FileContent:
+        """Read a file or a part of it.
+
+        Raises NotFoundError, InvalidRequestError, and ForbiddenError for what may not be shown.
+        """
         real, files = await self._resolve(path)
+        if not shows(real):
+            raise ForbiddenError(f"A permission rule denies reading {path}")
         try:
             status = await files.stat(real)
             if not status.is_file:
@@ -92,6 +116,48 @@ class LocationFiles:
         )
         return tuple(_entry(path.rstrip("/"), path.endswith("/")) for path in found)
 
+    async def search(
+        self,
+        pattern: str,
+        *,
+        include: str | None = None,
+        limit: int | None = None,
+        shows: Shows = _shows_all,
+    ) -> TextMatches:
+        """Lines that match a regular expression, in the order of their paths."""
+        environment = self.environment
+        root = await environment.path_access.root()
+        wanted = min(limit or limits.FS_MATCHES_DEFAULT, limits.FS_MATCHES_MAX)
+        try:
+            search.check_length(pattern)
+            if include is not None:
+                search.parse_glob(include)
+            listing = await search.find_lines(
+                environment,
+                LineSearch(
+                    path=root,
+                    is_directory=True,
+                    pattern=pattern,
+                    include=include,
+                    matches_max=wanted + 1,
+                    keep=lambda path: shows(posixpath.join(root, path)),
+                ),
+            )
+        except ToolFailure as error:
+            raise InvalidRequestError(str(error), field="pattern") from error
+        except OSError as error:
+            raise _failure(".", error) from error
+        files = environment.filesystem.confined_to(root)
+        found = [
+            match
+            for match in listing.matches[:wanted]
+            if await search.is_confirmed(files, root, match)
+        ]
+        return TextMatches(
+            matches=tuple(map(_text_match, found)),
+            truncated=not listing.complete or len(found) < len(listing.matches),
+        )
+
     @cached_property
     def environment(self) -> ToolEnvironment:
         """The ToolEnvironment of this Location."""
@@ -131,6 +197,23 @@ def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:
     if offset >= end:
         raise _refused(f"{path} has {size} bytes, and none in that range")
     return offset, min(end - offset, limits.FS_READ_BYTES_MAX)
+
+
+def _text_match(found: LineMatch) -> TextMatch:
+    line = str(found.lines).rstrip("\r\n")
+    text = line[: limits.SEARCH_LINE_CHARS_MAX]
+    shown = len(text.encode())
+    return TextMatch(
+        path=printable(search.relative_path(found)),
+        line=found.line_number,
+        offset=found.absolute_offset,
+        text=text,
+        submatches=tuple(
+            TextSubmatch(str(each.match)[: limits.SEARCH_LINE_CHARS_MAX], each.start, each.end)
+            for each in found.submatches[: limits.SEARCH_SUBMATCHES_MAX]
+            if each.start <= shown
+        ),
+    )
 
 
 def _candidates(files: Sequence[str], type: EntryType | None) -> "list[str]":

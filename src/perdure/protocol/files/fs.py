@@ -1,4 +1,4 @@
-"""File operations: read a file of a Location, list a directory, find by name."""
+"""File operations: read a file of a Location, list a directory, find by name or by content."""
 
 from typing import Annotated, Final
 
@@ -7,7 +7,7 @@ from msgspec import Meta
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Payload
 from perdure.schema.errors import NotFoundError
-from perdure.schema.files.fs import EntryType, FileEntry
+from perdure.schema.files.fs import EntryType, FileEntry, TextMatches
 
 
 class ReadFile(Payload, frozen=True):
@@ -23,6 +23,14 @@ class ListFiles(Payload, frozen=True):
 class FindFiles(Payload, frozen=True):
     query: str
     type: EntryType | None = None
+    limit: Annotated[int, Meta(gt=0)] | None = None
+
+
+class SearchText(Payload, frozen=True):
+    """`pattern` is a regular expression; `include` is a glob that the names of files must match."""
+
+    pattern: Annotated[str, Meta(min_length=1)]
+    include: Annotated[str, Meta(min_length=1)] | None = None
     limit: Annotated[int, Meta(gt=0)] | None = None
 
 
@@ -59,4 +67,14 @@ FIND: Final = Endpoint(
     success=Success("location_data", tuple[FileEntry, ...]),
 )
 
-ENDPOINTS: Final = (READ, LIST, FIND)
+SEARCH: Final = Endpoint(
+    operation_id="v2.fs.search",
+    method="GET",
+    path="/api/fs/search",
+    group=_GROUP,
+    scope="location",
+    query=SearchText,
+    success=Success("location_data", TextMatches),
+)
+
+ENDPOINTS: Final = (READ, LIST, FIND, SEARCH)

@@ -4,7 +4,7 @@ from typing import Final
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.errors import ProviderNotFoundError, ServiceUnavailableError
-from perdure.schema.models.model import ModelInfo, ProviderInfo
+from perdure.schema.models.model import DefaultModel, ModelInfo, ProviderInfo
 
 _CATALOG: Final = (*REFUSALS, ServiceUnavailableError)
 
@@ -15,6 +15,15 @@ LIST_MODELS: Final = Endpoint(
     group="models",
     scope="location",
     success=Success("location_data", tuple[ModelInfo, ...]),
+    errors=_CATALOG,
+)
+DEFAULT_MODEL: Final = Endpoint(
+    operation_id="v2.model.default",
+    method="GET",
+    path="/api/model/default",
+    group="models",
+    scope="location",
+    success=Success("location_data", DefaultModel),
     errors=_CATALOG,
 )
 LIST_PROVIDERS: Final = Endpoint(
@@ -36,4 +45,4 @@ GET_PROVIDER: Final = Endpoint(
     errors=(*_CATALOG, ProviderNotFoundError),
 )
 
-ENDPOINTS: Final = (LIST_MODELS, LIST_PROVIDERS, GET_PROVIDER)
+ENDPOINTS: Final = (LIST_MODELS, DEFAULT_MODEL, LIST_PROVIDERS, GET_PROVIDER)

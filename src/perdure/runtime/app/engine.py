@@ -19,6 +19,7 @@ from perdure.host.process.runner import LocalProcesses
 from perdure.host.sandbox.launches import Launches
 from perdure.location.models.credentials import Credentials
 from perdure.location.project.git_changes import GitChanges
+from perdure.location.project.work_tree import WorkTrees
 from perdure.location.registry import LocationRegistry
 from perdure.location.tools.built_in import OUTPUT_DIRECTORY
 from perdure.net.transport import HttpTransport
@@ -36,6 +37,7 @@ from perdure.runtime.drain.request_preview import RequestPreviews
 from perdure.runtime.drain.titles import Titles
 from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.files.revert import FileReverts
+from perdure.runtime.files.session_diff import SessionDiffs
 from perdure.runtime.files.snapshots import FileSnapshots
 from perdure.runtime.human import pending
 from perdure.runtime.human.permissions import Permissions
@@ -43,7 +45,9 @@ from perdure.runtime.human.questions import Questions
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
+from perdure.runtime.locations.projects import ProjectList
 from perdure.runtime.locations.terminals import Terminals
+from perdure.runtime.locations.vcs import VersionControl
 from perdure.runtime.ops.provider_slots import ProviderSlots
 from perdure.runtime.plugins.plugins import Plugins
 from perdure.runtime.session.move import SessionMoves
@@ -54,6 +58,7 @@ from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
+from perdure.runtime.turn.shell_command import ShellCommands
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.approval_table import SavedApprovals
@@ -75,6 +80,7 @@ class Engine:
         self.tools = self.plugins.registries.tools
         self.outputs = _build_outputs(deps)
         self.snapshots = FileSnapshots(deps.settings.data_dir, platform.database)
+        self.session_diffs = SessionDiffs(self.snapshots)
         self.file_reverts = FileReverts(self.snapshots, platform.processes)
 
         # Background jobs and subagents report to their Sessions by notices.
@@ -85,21 +91,12 @@ class Engine:
         # Locations, and what clients do with them.
         credentials = _build_credentials(deps, self._transport, self._background)
         saved_rules = SavedApprovals(platform.database, platform.ids)
-        location_deps = LocationDeps(
-            transport=self._transport,
-            saved_rules=saved_rules,
-            registries=self.plugins.registries,
-            background=self._background,
-            outputs=self.outputs,
-            credentials=credentials,
-            subagents=self.subagents,
-            jobs=self.jobs,
-            children=self.children,
-            launches=self._launches,
-        )
-        self.location_registry = LocationRegistry(build_shared_services(deps, location_deps))
+        self.location_registry = self._build_locations(deps, saved_rules, credentials)
         self.locations = Locations(self.location_registry)
         self.files = Files(self.location_registry)
+        processes = LocalProcesses(self.children)
+        self.vcs = VersionControl(self.location_registry, WorkTrees(processes, variables))
+        self.projects = _build_projects(deps, self.locations)
         self.terminals = Terminals(self.location_registry, secrets.token_bytes)
         self.permissions = Permissions(
             sessions, self.location_registry, saved_rules, deps.pending, database=platform.database
@@ -109,7 +106,7 @@ class Engine:
         )
         logins = _build_login_services(deps, self._transport, self._background)
         self.integrations = Integrations(self.location_registry, credentials, logins)
-        changes = GitChanges(LocalProcesses(self.children), variables)
+        changes = GitChanges(processes, variables)
         self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
 
         # Runs. When a Session runs is decided by the coordinator.
@@ -117,6 +114,7 @@ class Engine:
         marks = RequestMarks(store)
         self.ownership = SessionOwnership(services)
         self.compactor = Compactor(services, self.ownership)
+        self.shell_commands = ShellCommands(services, self.ownership)
         self.crash_recovery = CrashRecovery(services, marks)
         learned = LearnedLimits()
         self.request_previews = RequestPreviews(services, learned)
@@ -144,6 +142,23 @@ class Engine:
         await self._launches.aclose()
         await self.children.aclose()
         self.plugins.close()
+
+    def _build_locations(
+        self, deps: EngineDeps, saved_rules: SavedApprovals, credentials: Credentials
+    ) -> LocationRegistry:
+        location_deps = LocationDeps(
+            transport=self._transport,
+            saved_rules=saved_rules,
+            registries=self.plugins.registries,
+            background=self._background,
+            outputs=self.outputs,
+            credentials=credentials,
+            subagents=self.subagents,
+            jobs=self.jobs,
+            children=self.children,
+            launches=self._launches,
+        )
+        return LocationRegistry(build_shared_services(deps, location_deps))
 
     def _build_run_services(self, deps: EngineDeps) -> RunServices:
         platform, coordinator = deps.platform, deps.coordinator
@@ -185,6 +200,11 @@ def _build_transport(variables: Mapping[str, str]) -> HttptoolsTransport:
     return HttptoolsTransport(
         proxies=proxy.from_environment(variables), gather_seconds=limits.PROVIDER_GATHER_SECONDS
     )
+
+
+def _build_projects(deps: EngineDeps, locations: Locations) -> ProjectList:
+    platform = deps.platform
+    return ProjectList(platform.database, locations, started=platform.clock.now_millis())
 
 
 def _build_plugins(deps: EngineDeps) -> Plugins:

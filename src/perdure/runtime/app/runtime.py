@@ -39,6 +39,7 @@ from perdure.runtime.session.fork import SessionForks
 from perdure.runtime.session.inbox import SessionInbox
 from perdure.runtime.session.recovery import SessionRecovery
 from perdure.runtime.session.sessions import Sessions, SessionServices
+from perdure.runtime.session.shell import SessionShells
 from perdure.runtime.session.snapshots import SessionSnapshots
 from perdure.runtime.session.todos import SessionTodos
 from perdure.runtime.session.usage import SessionUsages
@@ -56,11 +57,14 @@ from perdure.store.tables.pending_table import PendingRequests
 if TYPE_CHECKING:
     from perdure.runtime.background.jobs import Jobs
     from perdure.runtime.background.notices import Notices
+    from perdure.runtime.files.session_diff import SessionDiffs
     from perdure.runtime.human.permissions import Permissions
     from perdure.runtime.human.questions import Questions
     from perdure.runtime.locations.api import Files, Locations
     from perdure.runtime.locations.integrations import Integrations
+    from perdure.runtime.locations.projects import ProjectList
     from perdure.runtime.locations.terminals import Terminals
+    from perdure.runtime.locations.vcs import VersionControl
     from perdure.runtime.plugins.plugins import Plugins
     from perdure.tools.api.registry import ToolRegistry
 
@@ -77,6 +81,7 @@ class Runtime(Value, kw_only=True):
     forks: SessionForks
     deletions: SessionDeletions
     snapshots: SessionSnapshots
+    shells: SessionShells
     inbox: SessionInbox
     todos: SessionTodos
     children: SessionChildren
@@ -108,6 +113,18 @@ class Runtime(Value, kw_only=True):
     @property
     def files(self) -> "Files":
         return self.engine.get().files
+
+    @property
+    def vcs(self) -> "VersionControl":
+        return self.engine.get().vcs
+
+    @property
+    def projects(self) -> "ProjectList":
+        return self.engine.get().projects
+
+    @property
+    def session_diffs(self) -> "SessionDiffs":
+        return self.engine.get().session_diffs
 
     @property
     def terminals(self) -> "Terminals":
@@ -246,6 +263,9 @@ def _build_runtime(
         forks=SessionForks(store, locations, clock, platform.ids),
         deletions=deletions,
         snapshots=SessionSnapshots(platform.database),
+        shells=SessionShells(
+            store, sessions, coordinator, activity, ids=platform.ids, engine=engine.get
+        ),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
         children=SessionChildren(platform.database),

@@ -80,6 +80,14 @@ class FileSnapshots:
             self.store.files.read_state, root, path, bytes_max=bytes_max, durable=True
         )
 
+    async def keep(self, data: bytes) -> None:
+        """Keep the content that a file tool writes, so that a later diff can show it.
+
+        Not durably: a revert does not need it. Raises OSError.
+        """
+        if len(data) <= limits.SNAPSHOT_WRITTEN_BYTES_MAX and not self._is_full:
+            await asyncio.to_thread(self.store.contents.keep, data)
+
     def note_write(self, session_id: SessionID, path: str, after: FileState) -> None:
         """Note that a file tool is about to write `path`, so that no watch records it again."""
         for watch in self._watches:

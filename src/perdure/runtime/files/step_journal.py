@@ -110,7 +110,15 @@ class StepJournal:
         self._snapshots.note_write(self._session_id, path, after)
         if before.same(after):
             return None
+        if data is not None:
+            await self._keep(path, data)
         return await self._record(FileChange(root=root, path=path, before=before, after=after))
+
+    async def _keep(self, path: str, data: bytes) -> None:
+        try:
+            await self._snapshots.keep(data)
+        except OSError as error:
+            logger.warning("a diff will not show what %s became: %s", path, error.strerror)
 
     async def _end_command(self) -> None:
         """Record what parallel commands changed when the last of them ends."""

@@ -1,12 +1,20 @@
 """Locations and their files for clients."""
 
 import asyncio
+import posixpath
+from collections.abc import Callable
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core.settings import trust
+from perdure.location.location import Location
 from perdure.location.registry import LocationRegistry
-from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span
+from perdure.schema.errors import InvalidRequestError
+from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span, TextMatches
 from perdure.schema.location import LocationInfo, LocationRef
-from perdure.schema.models.model import ModelInfo, ProviderInfo
+from perdure.schema.models.model import DefaultModel, ModelInfo, ProviderInfo
+from perdure.schema.session.session import FileDiff
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.command import CommandInfo
 from perdure.schema.settings.reference import ReferenceInfo
@@ -28,6 +36,9 @@ class Locations:
 
     async def models(self, ref: LocationRef) -> tuple[ModelInfo, ...]:
         return (await self._locations.get(ref)).catalog.models()
+
+    async def default_model(self, ref: LocationRef) -> DefaultModel:
+        return DefaultModel(model=(await self._locations.get(ref)).catalog.default() or UNSET)
 
     async def providers(self, ref: LocationRef) -> tuple[ProviderInfo, ...]:
         return (await self._locations.get(ref)).catalog.providers()
@@ -60,13 +71,17 @@ class Locations:
 
 
 class Files:
-    """Each method raises InvalidRequestError for a directory that cannot be a Location."""
+    """Each method raises InvalidRequestError for a directory that cannot be a Location.
+
+    A person asks, so no rule asks back; but content that a rule denies is not shown (ADR 51).
+    """
 
     def __init__(self, locations: LocationRegistry) -> None:
         self._locations = locations
 
     async def read(self, ref: LocationRef, path: str, span: Span | None) -> FileContent:
-        return await (await self._locations.get(ref)).files.read(path, span)
+        location = await self._locations.get(ref)
+        return await location.files.read(path, span, shows=may_show(location))
 
     async def list(self, ref: LocationRef, path: str) -> tuple[FileEntry, ...]:
         return await (await self._locations.get(ref)).files.list(path)
@@ -76,3 +91,45 @@ class Files:
     ) -> tuple[FileEntry, ...]:
         location = await self._locations.get(ref)
         return await location.files.find(query, type=type, limit=limit)
+
+    async def search(
+        self, ref: LocationRef, pattern: str, *, include: str | None, limit: int | None
+    ) -> TextMatches:
+        location = await self._locations.get(ref)
+        return await location.files.search(
+            pattern, include=include, limit=limit, shows=may_show(location)
+        )
+
+    async def hide_denied(
+        self, ref: LocationRef, found: tuple[FileDiff, ...]
+    ) -> tuple[FileDiff, ...]:
+        """The diffs without the patches of files whose content a rule denies to show.
+
+        Without a Location there are no rules to ask, so no patch is shown.
+        """
+        try:
+            location = await self._locations.get(ref)
+        except InvalidRequestError:
+            return tuple(replace(each, patch="") for each in found)
+        return await hide_denied(location, found)
+
+
+async def hide_denied(location: Location, found: tuple[FileDiff, ...]) -> tuple[FileDiff, ...]:
+    """As Files.hide_denied."""
+    root = await location.files.environment.path_access.root()
+    shows = may_show(location)
+    return tuple(
+        each
+        if shows(posixpath.normpath(posixpath.join(root, each.path)))
+        else replace(each, patch="")
+        for each in found
+    )
+
+
+def may_show(location: Location) -> Callable[[str], bool]:
+    """Whether a client may be shown the content of a canonical path: unless a rule denies it.
+
+    The rules are those of the default agent, which every conversation begins with.
+    """
+    effect = location.permissions.reading(location.agents.select(None), ())
+    return lambda path: effect(path) != "deny"

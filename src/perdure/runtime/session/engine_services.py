@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from perdure.runtime.files.revert import FileReverts
     from perdure.runtime.locations.api import Locations
     from perdure.runtime.session.move import SessionMoves
+    from perdure.runtime.turn.shell_command import ShellCommands
 
 
 class EngineServices(Protocol):
@@ -19,6 +20,8 @@ class EngineServices(Protocol):
     def locations(self) -> "Locations": ...
     @property
     def compactor(self) -> "Compactor": ...
+    @property
+    def shell_commands(self) -> "ShellCommands": ...
     @property
     def moves(self) -> "SessionMoves": ...
     @property

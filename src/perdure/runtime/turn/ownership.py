@@ -111,6 +111,8 @@ class SessionOwnership:
                 return True
             if holder != "dead":
                 return False
+            if await message_table.has_open_shell(tx, session_id):
+                return True
             newest = await message_table.latest_conversation_message(tx, session_id)
             if newest is not None and recovery.is_unfinished(newest.message()):
                 return not await _is_taken_back(tx, session_id, newest)
@@ -202,7 +204,8 @@ class SessionOwnership:
         facts: list[SessionEvent] = [
             *recovery.settle_dangling(
                 session_id, left.messages, now=now, orphans=orphans, leave=leave
-            )
+            ),
+            *recovery.end_open_shells(session_id, left.messages, now=now, orphans=orphans),
         ]
         if leave is None:
             facts += recovery.fail_open_step(session_id, left.messages, now=now, reason=reason)

@@ -14,6 +14,34 @@ class FileEntry(Record):
     type: EntryType
 
 
+class TextSubmatch(Record):
+    """A match inside a line: its text, and where it stands in the line, in bytes of UTF-8."""
+
+    text: str
+    start: int
+    end: int
+
+
+class TextMatch(Record):
+    """A line that a text search found."""
+
+    path: str
+    """Relative to the Location."""
+    line: int
+    """Counted from 1."""
+    offset: int
+    """Where the line begins in the file, in bytes."""
+    text: str
+    """The line without its end; only the beginning of a very long one."""
+    submatches: tuple[TextSubmatch, ...]
+
+
+class TextMatches(Record):
+    matches: tuple[TextMatch, ...]
+    truncated: bool
+    """Whether there may be more: a limit was reached, or a file could not be searched."""
+
+
 class Span(Value):
     """A byte range of a file, both ends included. Without `first`: that many bytes at the end."""
 

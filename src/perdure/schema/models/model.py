@@ -173,3 +173,9 @@ class ProviderInfo(Record):
     request: RequestInfo
     integration_id: str | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
+
+
+class DefaultModel(Record):
+    """The model that a Session of a Location uses if none was chosen; not set if there is none."""
+
+    model: ModelRef | UnsetType = UNSET

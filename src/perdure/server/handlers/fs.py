@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from perdure.protocol.files import fs
-from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile
-from perdure.schema.files.fs import FileContent, FileEntry, Span
+from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile, SearchText
+from perdure.schema.files.fs import FileContent, FileEntry, Span, TextMatches
 from perdure.server.call import Call, Handlers
 
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
@@ -29,6 +29,13 @@ async def find(call: Call[FindFiles, None]) -> tuple[FileEntry, ...]:
     )
 
 
+async def search(call: Call[SearchText, None]) -> TextMatches:
+    asked = call.query
+    return await call.runtime.files.search(
+        call.location(), asked.pattern, include=asked.include, limit=asked.limit
+    )
+
+
 def parse_range(header: str | None) -> Span | None:
     """The range of a Range header; None when it has several ranges or is malformed."""
     match = _RANGE.fullmatch(header.replace(" ", "")) if header else None
@@ -43,4 +50,5 @@ HANDLERS: Final[Handlers] = {
     fs.READ.operation_id: read,
     fs.LIST.operation_id: list_files,
     fs.FIND.operation_id: find,
+    fs.SEARCH.operation_id: search,
 }

@@ -6,7 +6,7 @@ from perdure.protocol import location
 from perdure.protocol.models import catalog
 from perdure.protocol.settings import agent, command, reference, skill
 from perdure.schema.location import LocationInfo
-from perdure.schema.models.model import ModelInfo, ProviderInfo
+from perdure.schema.models.model import DefaultModel, ModelInfo, ProviderInfo
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.command import CommandInfo
 from perdure.schema.settings.reference import ReferenceInfo
@@ -29,6 +29,10 @@ async def list_agents(call: Call[None, None]) -> tuple[AgentInfo, ...]:
 
 async def list_models(call: Call[None, None]) -> tuple[ModelInfo, ...]:
     return await call.runtime.locations.models(call.location())
+
+
+async def default_model(call: Call[None, None]) -> DefaultModel:
+    return await call.runtime.locations.default_model(call.location())
 
 
 async def list_providers(call: Call[None, None]) -> tuple[ProviderInfo, ...]:
@@ -56,6 +60,7 @@ HANDLERS: Final[Handlers] = {
     location.TRUST.operation_id: get_trust,
     agent.LIST.operation_id: list_agents,
     catalog.LIST_MODELS.operation_id: list_models,
+    catalog.DEFAULT_MODEL.operation_id: default_model,
     catalog.LIST_PROVIDERS.operation_id: list_providers,
     catalog.GET_PROVIDER.operation_id: get_provider,
     skill.LIST.operation_id: list_skills,

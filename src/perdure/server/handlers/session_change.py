@@ -1,4 +1,4 @@
-"""A Session as a whole: rename, archive, fork, delete, resume, and read a snapshot of it."""
+"""A Session as a whole: rename, archive, fork, delete, resume; a snapshot and the diff of it."""
 
 from typing import Final
 
@@ -7,10 +7,13 @@ from msgspec import Raw
 from perdure.core import limits
 from perdure.protocol import cursor
 from perdure.protocol.cursor import MessageCursor
-from perdure.protocol.session import changes
+from perdure.protocol.session import changes, diff, shell
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
+from perdure.protocol.session.diff import DiffSession
+from perdure.protocol.session.shell import RunShellCommand
 from perdure.schema import codec
-from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.message import ShellMessage
+from perdure.schema.session.session import FileDiff, SessionInfo
 from perdure.schema.session.snapshot import SessionSnapshot
 from perdure.server.call import Call, Handlers
 from perdure.server.results import Encoded
@@ -70,7 +73,21 @@ async def snapshot(call: Call[TakeSnapshot, None]) -> Encoded[SessionSnapshot]:
     return Encoded(codec.encode(told))
 
 
+async def run_shell(call: Call[None, RunShellCommand]) -> ShellMessage:
+    return await call.runtime.shells.run(call.session_id, call.body.command, id=call.body.id)
+
+
+async def get_diff(call: Call[DiffSession, None]) -> tuple[FileDiff, ...]:
+    asked = call.query
+    session, found = await call.runtime.session_diffs.diff(
+        call.session_id, first=asked.first, last=asked.last
+    )
+    return await call.runtime.files.hide_denied(session.location, found)
+
+
 HANDLERS: Final[Handlers] = {
+    diff.GET.operation_id: get_diff,
+    shell.RUN.operation_id: run_shell,
     changes.RENAME.operation_id: rename,
     changes.DELETE.operation_id: delete,
     changes.ARCHIVE.operation_id: archive,

@@ -23,6 +23,14 @@ _AFTER: Final = """
 """
 
 
+_BETWEEN: Final = """
+    SELECT c.root, c.path, c.before, c.after FROM session_file_change AS c
+    JOIN session_message AS m ON m.id = c.message_id
+    WHERE c.session_id = :id AND m.seq BETWEEN :first AND :last ORDER BY c.number
+"""
+_LAST_SEQ: Final = 2**62
+
+
 async def insert(
     tx: Transaction,
     session_id: SessionID,
@@ -67,6 +75,15 @@ async def latest_snapshot(tx: Transaction, session_id: SessionID) -> str | None:
 async def list_after(tx: Transaction, session_id: SessionID, seq: Seq) -> list[FileChange]:
     """Changes made by steps that began after `seq`, in order."""
     rows = await tx.fetch(_AFTER, {"id": session_id, "seq": seq})
+    return [_change(row) for row in rows]
+
+
+async def list_between(
+    tx: Transaction, session_id: SessionID, first: Seq | None, last: Seq | None
+) -> list[FileChange]:
+    """Changes made by messages of these sequences, both included, in order; None is unbounded."""
+    bounds = {"first": 0 if first is None else first, "last": _LAST_SEQ if last is None else last}
+    rows = await tx.fetch(_BETWEEN, {"id": session_id, **bounds})
     return [_change(row) for row in rows]
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Final, cast
 
+from msgspec import UNSET
+
 from perdure.ports import Row, SqlValue, Transaction
 from perdure.schema import codec
 from perdure.schema.ids import MessageID, Seq, SessionID
-from perdure.schema.session.message import SessionMessage
+from perdure.schema.session.message import SessionMessage, ShellMessage
 from perdure.schema.value import Value
 from perdure.store.tables import row_checks
 
@@ -109,6 +111,17 @@ async def latest_conversation_message(tx: Transaction, session_id: SessionID) ->
         {"session_id": session_id},
     )
     return _row(session_id, rows[0]) if rows else None
+
+
+async def has_open_shell(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether the newest command of the user has not ended."""
+    rows = await tx.fetch(
+        "SELECT id, seq, type, data FROM session_message"
+        " WHERE session_id = :session_id AND type = 'shell' ORDER BY seq DESC LIMIT 1",
+        {"session_id": session_id},
+    )
+    message = _row(session_id, rows[0]).message() if rows else None
+    return isinstance(message, ShellMessage) and message.time.completed is UNSET
 
 
 async def newest_prompts(tx: Transaction, session_id: SessionID, *, limit: int) -> list[MessageRow]:

@@ -6,10 +6,11 @@ from typing import Final, Literal
 
 from msgspec import UNSET
 
+from perdure.core import limits
 from perdure.ports import Row, SqlValue, Transaction
 from perdure.schema import codec, manifest
 from perdure.schema.errors import DamagedRowError, SessionNotFoundError
-from perdure.schema.ids import Seq, SessionID
+from perdure.schema.ids import ProjectID, Seq, SessionID
 from perdure.schema.query import SessionQuery
 from perdure.schema.session.event import Renamed
 from perdure.schema.session.session import SessionInfo
@@ -64,6 +65,15 @@ _ANCESTORS: Final = """
 """
 
 
+_PLACES: Final = """
+    SELECT project_id, directory, coalesce(subpath, ''), min(time_created),
+        max(json_extract(CAST(data AS TEXT), '$.time.updated'))
+    FROM session WHERE :project IS NULL OR project_id = :project
+    GROUP BY project_id, directory, coalesce(subpath, '')
+    ORDER BY max(time_created) DESC LIMIT :limit
+"""
+
+
 class SessionFilter(Value, kw_only=True):
     directory: str | None = None
     project: str | None = None
@@ -88,6 +98,16 @@ class SessionRow(Value):
     id: SessionID
     time_created: int
     data: bytes
+
+
+class ProjectPlace(Value, kw_only=True):
+    """A directory in which Sessions of a project worked."""
+
+    project_id: ProjectID
+    root: str
+    """The root of the project there."""
+    created: int
+    updated: int
 
 
 async def insert(tx: Transaction, info: SessionInfo) -> None:
@@ -134,6 +154,25 @@ async def require(tx: Transaction, session_id: SessionID) -> SessionInfo:
     found = await load(tx, session_id)
     if found is None:
         raise SessionNotFoundError(session_id)
+    return found
+
+
+async def list_places(
+    tx: Transaction, *, project_id: ProjectID | None = None
+) -> list[ProjectPlace]:
+    """The places of one project or of all, the one with the newest Session first."""
+    given = {"project": project_id, "limit": limits.PROJECT_PLACES_MAX}
+    found: list[ProjectPlace] = []
+    for project, directory, subpath, created, updated in await tx.fetch(_PLACES, given):
+        assert isinstance(created, int)
+        found.append(
+            ProjectPlace(
+                project_id=ProjectID(str(project)),
+                root=str(directory).removesuffix(f"/{subpath}") if subpath else str(directory),
+                created=created,
+                updated=updated if isinstance(updated, int) else created,
+            )
+        )
     return found
 
 

@@ -9,8 +9,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core.files import exact_edit
 from perdure.core.limits import EDIT_FILE_BYTES_MAX, WRITE_FILE_BYTES_MAX
+from perdure.ports.offload import offload
 from perdure.schema.codec import Record
+from perdure.schema.session.session import FileDiff
 from perdure.schema.session.tool import TextContent, ToolContent
+from perdure.schema.value import Value
 from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
 from perdure.tools.environment import ToolEnvironment, encode_text, reason
 from perdure.tools.files import read_tracking
@@ -41,6 +44,8 @@ class WriteOutput(Record, frozen=True):
     target: str
     resource: str
     existed: bool
+    files: tuple[FileDiff, ...] = ()
+    """What the write changed, as clients show it."""
     notes: str | UnsetType = UNSET
     """Notes of the After-edit programs."""
 
@@ -54,15 +59,16 @@ def make_write(environment: ToolEnvironment) -> Tool[WriteInput, WriteOutput]:
                 context, (target,), preview=lambda: _preview(environment, target, input.content)
             )
             async with environment.mutations.locked(target.path):
-                existed, checked = await _write(environment, target, input.content, context)
+                written = await _write(environment, target, input.content, context)
         except OSError as error:
             raise ToolFailure(f"Unable to write {input.path}: {reason(error)}") from error
         return WriteOutput(
             operation="write",
             target=target.path,
             resource=target.resource,
-            existed=existed,
-            notes=checked.notes_text or UNSET,
+            existed=written.before is not None,
+            files=(await _diff(target, written),),
+            notes=written.checked.notes_text or UNSET,
         )
 
     return Tool(
@@ -89,13 +95,21 @@ def _check(content: str) -> None:
         raise ToolFailure(f"The text is too large: {size} bytes, at most {WRITE_FILE_BYTES_MAX}")
 
 
+class _Written(Value):
+    before: bytes | None
+    """The content that was replaced; None for a new file."""
+    checked: PostEditResult
+
+
 async def _write(
     environment: ToolEnvironment, target: Target, content: str, context: ToolCallContext
-) -> tuple[bool, PostEditResult]:
-    existed = await _is_existing_file(environment, target)
-    if existed:
+) -> _Written:
+    before = None
+    if await _is_existing_file(environment, target):
         await _require_read(environment, target, context)
-        data = _with_bom(content, had_bom=await _has_bom(environment, target))
+        files = environment.files(target)
+        before = await files.read(target.path, bytes_max=EDIT_FILE_BYTES_MAX)
+        data = _with_bom(content, had_bom=before.startswith(_BOM))
         await environment.mutations.replace(target, data, journal=context.journal)
     else:
         data = _with_bom(content, had_bom=False)
@@ -104,7 +118,26 @@ async def _write(
         environment.files(target), target, data, context.journal
     )
     await environment.mutations.note(context.session_id, target, checked.data)
-    return existed, checked
+    return _Written(before, checked)
+
+
+async def _diff(target: Target, written: _Written) -> FileDiff:
+    before, after = written.before or b"", written.checked.data
+    lines = await offload(
+        len(before) + len(after),
+        lambda: exact_edit.line_diff(
+            target.resource,
+            before=before.decode(errors="replace"),
+            after=after.decode(errors="replace"),
+        ),
+    )
+    return FileDiff(
+        path=target.resource,
+        status="added" if written.before is None else "modified",
+        additions=lines.additions,
+        deletions=lines.deletions,
+        patch=lines.patch,
+    )
 
 
 async def _preview(
@@ -141,11 +174,6 @@ async def _require_read(
         raise ToolFailure(f"{target.resource} exists; read it before you replace all of it")
     if known != current:
         raise ToolFailure(f"{target.resource} has changed since you read it; read it again")
-
-
-async def _has_bom(environment: ToolEnvironment, target: Target) -> bool:
-    head = await environment.files(target).read(target.path, bytes_max=len(_BOM))
-    return head == _BOM
 
 
 def _with_bom(content: str, *, had_bom: bool) -> bytes:

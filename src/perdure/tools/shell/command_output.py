@@ -85,6 +85,15 @@ class CommandOutput:
             self.text(), fitting, marker=f"[Output cut here: {self._describe_size()}]"
         )
 
+    async def fit(self, limits: OutputLimits) -> str:
+        """The output within `limits`. One that does not fit is kept whole in the file."""
+        if not self._is_long:
+            text = self.text()
+            if tool_output.fits(text, limits):
+                return text
+            await self._keep(bytes(self._head))
+        return self.shorten(limits)
+
     async def describe_binary(self) -> str:
         """A note in place of binary output; the bytes are kept in the file."""
         if not self._is_long:

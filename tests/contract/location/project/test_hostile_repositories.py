@@ -10,6 +10,8 @@ from perdure.host.process.runner import LocalProcesses
 from perdure.location.project import project
 from perdure.location.project.git_changes import ChangesRefusedError, GitChanges
 from perdure.location.project.project import Projects
+from perdure.location.project.work_tree import WorkTrees
+from perdure.schema.errors import ServiceUnavailableError
 from tests.contract.location.opened_location import LocationFolders
 from tests.figures import Figure
 
@@ -110,6 +112,14 @@ async def test_a_repository_runs_nothing(
     destination = project.find_repository(str(other))
     assert source is not None
     assert destination is not None
+    trees = WorkTrees(processes, folders.variables)
+    await trees.info(str(folders.project))
+    try:
+        listed = await trees.diff(str(folders.project), "branch")
+        assert {each.path for each in listed} >= {"file.txt", "gone.txt", "new.txt"}
+        assert await trees.status(str(folders.project))
+    except ServiceUnavailableError:
+        assert "promisor" in setting
     try:
         async with GitChanges(processes, folders.variables).capture(source) as captured:
             await captured.apply(destination)

@@ -22,6 +22,15 @@ async def test_write_creates_a_file_with_its_directories(bench: ToolBench) -> No
         "target": str(path),
         "resource": "a/b/new.txt",
         "existed": False,
+        "files": [
+            {
+                "path": "a/b/new.txt",
+                "status": "added",
+                "additions": 1,
+                "deletions": 0,
+                "patch": "--- a/a/b/new.txt\n+++ b/a/b/new.txt\n@@ -0,0 +1 @@\n+héllo\n",
+            }
+        ],
     }
     assert await bench.text("write", path="x", content="") == "Created file successfully: x"
     (ask, _) = bench.desk.asked

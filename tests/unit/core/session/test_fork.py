@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perdure.core.session import fork
-from perdure.schema.ids import SessionID
+from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session import event as events
 from perdure.schema.session.event import SessionEvent
 from tests.fixtures import Facts, answered
@@ -66,3 +66,20 @@ def test_what_waits_and_what_is_only_about_the_original_stay_there() -> None:
         facts.stamped(events.Forked, source="ses_source", seq=1),
     ]
     assert kinds(log) == ["PromptAdmitted", "PromptPromoted"]
+
+
+def test_a_command_of_the_user_that_still_runs_is_left_out() -> None:
+    facts = Facts()
+    created = facts.created()
+    started = events.ShellStarted(
+        timestamp=1,
+        session_id=created.session_id,
+        message_id=MessageID("msg_1"),
+        call_id=ToolCallID("call_1"),
+        command="make",
+    )
+    ended = events.ShellEnded(
+        timestamp=2, session_id=created.session_id, call_id=ToolCallID("call_1"), output="done"
+    )
+    assert kinds([created, started]) == []
+    assert kinds([created, started, ended]) == ["ShellStarted", "ShellEnded"]

@@ -1,0 +1,37 @@
+"""A command of the user over a kill of its server: ended, told once, and not run again."""
+
+import asyncio
+
+from perdure.core.session import recovery
+from tests.support import database_check, polling
+from tests.support.project import ProjectFolders
+from tests.support.scripted_provider import ScriptedProvider, text
+from tests.support.server_process import server_process
+
+
+async def test_a_killed_server_leaves_a_command_that_the_next_one_ends(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    command = "echo $$ > begun; echo once >> count; sleep 60"
+    async with server_process(folders) as server:
+        session = await server.api.create()
+        asked = asyncio.create_task(
+            server.api.post(f"/api/session/{session}/shell", {"command": command, "id": "msg_one"})
+        )
+        await polling.until((folders.project / "count").exists)
+        await server.kill()
+        await asyncio.gather(asked, return_exceptions=True)
+    async with server_process(folders, "restarted") as server:
+        api = server.api
+        async with api.events(session) as stream:
+            await stream.until("session.next.shell.ended")
+        (told,) = await api.messages(session)
+        assert told["output"] == recovery.SHELL_UNKNOWN
+        body = {"command": command, "id": "msg_one"}
+        assert await api.post(f"/api/session/{session}/shell", body) == {"data": told}
+        provider.then(text("ok"))
+        messages = await api.ask(session, "what happened?")
+        assert messages[-1]["content"][-1]["text"] == "ok"
+        assert recovery.SHELL_UNKNOWN in str(provider.requests[-1].body)
+    assert (folders.project / "count").read_text() == "once\n"
+    await database_check.check(folders.database)
