@@ -8,9 +8,11 @@ imports only what every server needs.
 import asyncio
 import logging
 import os
+import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -37,6 +39,15 @@ from perdure.version import __version__
 logger = logging.getLogger(__name__)
 
 _TELEMETRY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_OPENCODE: Final = "opencode"
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*]+(:\*)?")
+_OPENCODE_ORIGINS: Final = (
+    "oc://renderer",
+    "tauri://localhost",
+    "https://app.opencode.ai",
+    "http://localhost:*",
+)
+"""The pages of OpenCode's desktop and web app."""
 
 
 def main(argv: list[str]) -> int:
@@ -70,6 +81,8 @@ class _Arguments(Value, kw_only=True):
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
     v1: bool
+    opencode: bool
+    """Whether the server is started as `opencode serve` is."""
     local_models: bool
     trusts: bool
     permission_timeout: float | None
@@ -97,7 +110,8 @@ def _parse(argv: list[str]) -> _Arguments:
         metavar="ORIGIN",
         action="append",
         default=[],
-        help="let web pages of ORIGIN call; may be repeated",
+        help="let web pages of ORIGIN call, such as http://localhost:3000 (port * for any);"
+        " `opencode` stands for OpenCode's desktop and web app; may be repeated",
     )
     parser.add_argument(
         "--allow-host",
@@ -109,28 +123,53 @@ def _parse(argv: list[str]) -> _Arguments:
     parser.add_argument(
         "--no-v1", action="store_true", help="serve the V2 contract alone, without the V1 routes"
     )
+    parser.add_argument(
+        "--opencode",
+        action="store_true",
+        help="behave as `opencode serve` for programs that start it: print its line, and without"
+        " OPENCODE_SERVER_PASSWORD require no password on loopback addresses",
+    )
     parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
-    parser.add_argument("--log-level", choices=logs.LEVELS, default="info", help="default: info")
+    parser.add_argument(
+        "--log-level",
+        choices=logs.LEVELS,
+        type=_read_level,
+        default="info",
+        help="default: info",
+    )
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser, default=limits.PERMISSION_WAIT_SECONDS)
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"--port {given.port} is not between 0 and 65535")
+    for origin in given.cors:
+        if origin != _OPENCODE and not _ORIGIN.fullmatch(origin):
+            parser.error(f"--cors {origin} is no origin; an example is http://localhost:3000")
     return _Arguments(
         hostname=given.hostname,
         port=given.port,
         data_dir=given.data_dir,
         auth=not given.no_auth,
-        origins=tuple(given.cors),
+        origins=tuple(dict.fromkeys(chain.from_iterable(map(_expand_origin, given.cors)))),
         hosts=tuple(given.allow_host),
         v1=not given.no_v1,
+        opencode=given.opencode or os.path.basename(sys.argv[0]) == _OPENCODE,
         local_models=given.local_models,
         trusts=given.trust,
         permission_timeout=given.permission_timeout,
         log_format=given.log_format,
         log_level=given.log_level,
     )
+
+
+def _read_level(given: str) -> str:
+    """A level in the words of Python or of OpenCode, which says `WARN`."""
+    return {"warn": "warning"}.get(given.lower(), given.lower())
+
+
+def _expand_origin(given: str) -> tuple[str, ...]:
+    return _OPENCODE_ORIGINS if given == _OPENCODE else (given,)
 
 
 def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | None]:
@@ -154,7 +193,9 @@ def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings
         )
     variables = environment.variables
     password = variables.get("OPENCODE_SERVER_PASSWORD") if arguments.auth else None
-    if arguments.auth and not password:
+    # A program that starts `opencode serve` has no way to learn a password that is generated.
+    is_open = arguments.opencode and loopback.is_loopback_name(arguments.hostname)
+    if arguments.auth and not password and not is_open:
         password = secrets.load_server_password(environment.data_dir)
     return ServerSettings(
         default_directory=os.getcwd(),
@@ -219,6 +260,7 @@ def _announce(
         f"data      {environment.data_dir}\n"
         f"password  {_describe_password(environment, settings)}\n"
         f"models    {_describe_models(environment)}\n"
+        + (f"opencode server listening on http://{host}:{port}\n" if arguments.opencode else "")
     )
     sys.stdout.flush()
 
