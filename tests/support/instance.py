@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass
 
@@ -32,6 +32,7 @@ async def running(
     *,
     port: int = 0,
     password: str | None = None,
+    origins: Collection[str] = (),
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX,
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
     damaged: bool = False,
@@ -42,6 +43,7 @@ async def running(
         cursor_key=b"k" * 32,
         port=port,
         password=password,
+        allowed_origins=frozenset(origins),
         body_bytes_max=body_bytes_max,
         heartbeat_seconds=heartbeat_seconds,
     )

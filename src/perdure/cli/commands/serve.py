@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 _TELEMETRY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _OPENCODE: Final = "opencode"
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*]+(:\*)?")
-_OPENCODE_ORIGINS: Final = (
+OPENCODE_ORIGINS: Final = (
     "oc://renderer",
     "tauri://localhost",
     "https://app.opencode.ai",
@@ -169,7 +169,7 @@ def _read_level(given: str) -> str:
 
 
 def _expand_origin(given: str) -> tuple[str, ...]:
-    return _OPENCODE_ORIGINS if given == _OPENCODE else (given,)
+    return OPENCODE_ORIGINS if given == _OPENCODE else (given,)
 
 
 def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | None]:
