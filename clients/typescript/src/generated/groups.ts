@@ -277,6 +277,9 @@ export interface SessionsCreateInput {
   readonly agent?: string | undefined
   readonly model?: types.ModelRef | undefined
   readonly location?: types.LocationRef | undefined
+  readonly title?: string | undefined
+  readonly metadata?: { readonly [key: string]: types.JsonValue } | undefined
+  readonly permissions?: readonly types.Rule[] | undefined
 }
 
 export interface SessionsListInput {
@@ -1639,7 +1642,15 @@ export class SessionsGroup {
       "POST",
       "/api/session",
       {
-        body: { id: input.id, agent: input.agent, model: input.model, location: input.location },
+        body: {
+          id: input.id,
+          agent: input.agent,
+          model: input.model,
+          location: input.location,
+          title: input.title,
+          metadata: input.metadata,
+          permissions: input.permissions,
+        },
       },
       options,
     )

@@ -1463,6 +1463,8 @@ export interface SessionInfo {
   readonly revert?: RevertState | undefined
   readonly budget?: SessionBudget | undefined
   readonly substitute?: ModelSubstitute | undefined
+  readonly metadata?: { readonly [key: string]: JsonValue } | undefined
+  readonly permissions?: readonly Rule[] | undefined
 }
 
 /** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */

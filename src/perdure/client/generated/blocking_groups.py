@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         PermissionRequest,
         PermissionSource,
         Reply,
+        Rule,
         SavedRule,
     )
     from perdure.schema.approval.question import QuestionRequest
@@ -884,11 +885,23 @@ class SessionsGroup:
         agent: str | None = None,
         model: ModelRef | str | None = None,
         location: LocationRef | None = None,
+        title: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+        permissions: tuple[Rule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
         return self._blocking.run(
-            self._group.create(id=id, agent=agent, model=model, location=location, options=options),
+            self._group.create(
+                id=id,
+                agent=agent,
+                model=model,
+                location=location,
+                title=title,
+                metadata=metadata,
+                permissions=permissions,
+                options=options,
+            ),
         )
 
     def list(

@@ -41,6 +41,7 @@ from perdure.schema.approval.permission import (
     PermissionRequest,
     PermissionSource,
     Reply,
+    Rule,
     SavedRule,
 )
 from perdure.schema.approval.question import QuestionRequest
@@ -981,6 +982,9 @@ class SessionsGroup:
         agent: str | None = None,
         model: ModelRef | str | None = None,
         location: LocationRef | None = None,
+        title: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+        permissions: tuple[Rule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -988,7 +992,15 @@ class SessionsGroup:
             SessionInfo,
             "POST",
             "/api/session",
-            body=CreateSession(id=id, agent=agent, model=as_model(model), location=location),
+            body=CreateSession(
+                id=id,
+                agent=agent,
+                model=as_model(model),
+                location=location,
+                title=title,
+                metadata=metadata,
+                permissions=permissions,
+            ),
             options=options,
         )
 

@@ -1796,6 +1796,8 @@ class SessionInfo(TypedDict):
     revert: NotRequired[RevertState]
     budget: NotRequired[SessionBudget]
     substitute: NotRequired[ModelSubstitute]
+    metadata: NotRequired[dict[str, JsonValue]]
+    permissions: NotRequired[list[Rule]]
 
 
 class SessionReplayed(TypedDict):

@@ -896,13 +896,24 @@ class SessionsGroup:
         agent: str | None = None,
         model: types.ModelRef | None = None,
         location: types.LocationRef | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        permissions: Sequence[types.Rule] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
         return await self._wire.data(
             "POST",
             "/api/session",
-            body={"id": id, "agent": agent, "model": model, "location": location},
+            body={
+                "id": id,
+                "agent": agent,
+                "model": model,
+                "location": location,
+                "title": title,
+                "metadata": metadata,
+                "permissions": permissions,
+            },
             options=options,
         )
 

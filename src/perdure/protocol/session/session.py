@@ -5,7 +5,8 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
-from perdure.schema.codec import Payload
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import (
     DamagedRowError,
     InboxFullError,
@@ -45,6 +46,11 @@ class CreateSession(Payload, frozen=True):
     agent: str | None = None
     model: ModelRef | None = None
     location: LocationRef | None = None
+    title: str | None = None
+    metadata: JsonObject | None = None
+    """Facts of the client, returned with the Session."""
+    permissions: Ruleset | None = None
+    """Tools that the Session may not use, whatever its agent: rules that deny a whole action."""
 
 
 class ListSessions(Payload, frozen=True):

@@ -202,7 +202,8 @@ def _offered(cut: _Cut, location: Location) -> TurnTools:
     if agent is None:
         return TurnTools(registry, {})
     bounds = subagent.inherited_rules(cut.callers, location.agents.rules)
-    return registry.materialize(location.agents.rules(agent.id), *bounds)
+    own = () if cut.session.permissions is UNSET else (cut.session.permissions,)
+    return registry.materialize(location.agents.rules(agent.id), *bounds, *own)
 
 
 def _open_calls(cut: _Cut) -> list[tuple[ToolCalled, bool]]:

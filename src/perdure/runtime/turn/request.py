@@ -48,7 +48,8 @@ def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnToo
     if drain.is_last(boundary.step, None if agent.steps is UNSET else agent.steps):
         return None
     bounds = subagent.inherited_rules(boundary.callers, location.agents.rules)
-    return location.tools.registry().materialize(location.agents.rules(agent.id), *bounds)
+    own = () if boundary.session.permissions is UNSET else (boundary.session.permissions,)
+    return location.tools.registry().materialize(location.agents.rules(agent.id), *bounds, *own)
 
 
 def build(

@@ -58,7 +58,13 @@ async def create(call: Call[None, CreateSession]) -> SessionInfo:
     body = call.body
     location = call.location() if body.location is None else location_context.check(body.location)
     return await call.runtime.sessions.create(
-        id=body.id, agent=body.agent, model=body.model, location=location
+        id=body.id,
+        agent=body.agent,
+        model=body.model,
+        location=location,
+        title=body.title,
+        metadata=body.metadata,
+        permissions=body.permissions,
     )
 
 

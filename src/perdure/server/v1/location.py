@@ -34,10 +34,10 @@ from perdure.protocol.v1.location import (
     V1Project,
     V1ProjectDirectory,
     V1ProjectTime,
-    V1Rule,
     V1Skill,
 )
 from perdure.protocol.v1.message import V1ModelChoice
+from perdure.protocol.v1.rule import V1Rule
 from perdure.schema.codec import JsonObject
 from perdure.schema.location import LocationRef
 from perdure.schema.models.integration import EnvMethod, OAuthMethod
@@ -127,8 +127,8 @@ async def skills(call: Call[None, None]) -> tuple[V1Skill, ...]:
 
 
 async def config(call: Call[None, None]) -> JsonObject:
-    models = await call.runtime.locations.models(resolve(call))
-    return {"model": f"{models[0].provider_id}/{models[0].id}"} if models else {}
+    default = (await call.runtime.locations.default_model(resolve(call))).model
+    return {} if default is UNSET else {"model": f"{default.provider_id}/{default.id}"}
 
 
 async def config_providers(call: Call[None, None]) -> V1ConfigProviders:
@@ -192,6 +192,9 @@ async def _providers(call: Call[None, None]) -> V1ProviderList:
         V1Provider(p.id, p.name, "config", (), {}, models[p.id]) for p in listed if p.id in models
     )
     default = {p.id: next(iter(p.models)) for p in shown}
+    chosen = (await call.runtime.locations.default_model(where)).model
+    if chosen is not UNSET and chosen.id in models.get(chosen.provider_id, {}):
+        default[chosen.provider_id] = chosen.id
     return V1ProviderList(shown, default, tuple(default))
 
 

@@ -8,10 +8,11 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from perdure.core.session import projection
 from perdure.protocol.v1.message import V1Message, V1MessageInfo
-from perdure.protocol.v1.part import AnyV1Part
+from perdure.protocol.v1.part import AnyV1Part, V1Span, V1Text
 from perdure.protocol.v1.session import V1Status
 from perdure.schema import codec, manifest
 from perdure.schema.approval.permission import PermissionRequest
@@ -278,7 +279,11 @@ def _describe_part(session: _Session, event: AssistantEvent) -> list[tuple[str, 
             index = shapes.index_of(answer, ToolPart, event.call_id)
     if index is None:
         return []
-    return [_part(shapes.answer_part(session.info.id, answer, index), event.timestamp)]
+    part = shapes.answer_part(session.info.id, answer, index)
+    if isinstance(event, events.TextEnded) and isinstance(part, V1Text):
+        # A text is whole before its message: clients print it when its end is told.
+        part = replace(part, time=V1Span(answer.time.created, event.timestamp))
+    return [_part(part, event.timestamp)]
 
 
 def _whole(message: V1Message, when: int) -> list[tuple[str, object]]:

@@ -2,8 +2,8 @@
 
 A file whose content or name is shown needs `read`, whatever tool shows it; a file that is changed,
 created, moved or removed needs `edit`. Both are asked for its canonical path. A search leaves out
-what rules deny, and names what a person would have to allow. A Protected path is asked about with
-the difference that the change makes.
+what rules deny, and names what a person would have to allow. A person who is asked about a change
+is shown the difference that it makes.
 
 Invariant: a tool opens a file for a model only after it has asked here; tests.tidy.access
 lists those that do.
@@ -21,9 +21,9 @@ from perdure.core.limits import OMITTED_NAMES_MAX, PERMISSION_DIFF_CHARS_MAX
 from perdure.ports import PermissionAsk, PermissionGate
 from perdure.ports.offload import offload
 from perdure.schema.approval.permission import Effect
-from perdure.schema.codec import Record
+from perdure.schema.codec import JsonObject, Record
 from perdure.schema.value import Value
-from perdure.tools.api.tool import ToolCallContext
+from perdure.tools.api.tool import ToolCallContext, ToolFailure
 from perdure.tools.files.mutation import FileMutations
 from perdure.tools.files.path_access import PathAccess, Target
 
@@ -90,7 +90,7 @@ class FileChange(Value, kw_only=True):
 
 
 Preview = Callable[[], Awaitable[Sequence[FileChange]]]
-"""Computes the changes of Protected paths. Raises ToolFailure when they cannot be made."""
+"""Computes the changes. Raises ToolFailure when they cannot be made."""
 
 
 class FilePermissions(Value):
@@ -143,7 +143,10 @@ class FilePermissions(Value):
             if await self._effect(context, "edit", target) == "deny":
                 await self.gate.require(_ask(context, "edit", (target,), save=()))
         if ordinary:
-            await self.gate.require(_ask(context, "edit", ordinary, save=("*",)))
+            ask = _ask(context, "edit", ordinary, save=("*",))
+            if await self.gate.evaluate(ask) == "ask":
+                ask = replace(ask, metadata=await _describe_ordinary(preview))
+            await self.gate.require(ask)
         for target in uses:
             await self.require_used(context, target)
         if not guarded:
@@ -190,12 +193,22 @@ def _ask(
     )
 
 
+async def _describe_ordinary(preview: Preview) -> JsonObject:
+    """The difference, for the person who is asked; empty if the change cannot be made.
+
+    The tool says why only after it may change the file, because that tells what the file contains.
+    """
+    try:
+        changes = await preview()
+    except (ToolFailure, OSError):
+        return {}
+    return {"diff": await _diff_all([it for it in changes if it.target.protection is None])}
+
+
 async def _ask_protected(
     context: ToolCallContext, changes: Sequence[FileChange], *, governs: bool
 ) -> PermissionAsk:
     ask = _ask(context, "edit", [it.target for it in changes], save=())
-    size = sum(len(it.before or b"") + len(it.after or b"") for it in changes)
-    diff = await offload(size, lambda: "".join(map(_diff, changes)))
     reasons = {it.target.resource: it.target.protection for it in changes}
     return replace(
         ask,
@@ -204,9 +217,14 @@ async def _ask_protected(
         metadata={
             "protected": True,
             "reason": "; ".join(f"{name}: {found.why}" for name, found in reasons.items() if found),
-            "diff": _cut(diff),
+            "diff": await _diff_all(changes),
         },
     )
+
+
+async def _diff_all(changes: Sequence[FileChange]) -> str:
+    size = sum(len(it.before or b"") + len(it.after or b"") for it in changes)
+    return _cut(await offload(size, lambda: "".join(map(_diff, changes))))
 
 
 def _counts(change: FileChange) -> bool:
