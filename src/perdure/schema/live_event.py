@@ -131,6 +131,10 @@ class CatalogChanged(LiveFact):
     """The usable models changed: list them again."""
 
 
+class McpChanged(LiveFact):
+    """The state or the tools of an MCP server changed: list them again."""
+
+
 class FileEdited(LiveFact):
     """A tool has changed, created or removed the file at this path."""
 
@@ -174,6 +178,7 @@ LiveEvent = (
     | CatalogChanged
     | ModelsRefreshed
     | TodosChanged
+    | McpChanged
     | FileEdited
     | PtyCreated
     | PtyUpdated
@@ -201,6 +206,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     CatalogChanged: "catalog.updated",
     ModelsRefreshed: "models-dev.refreshed",
     TodosChanged: "todo.updated",
+    McpChanged: "mcp.changed",
     FileEdited: "file.edited",
     PtyCreated: "pty.created",
     PtyUpdated: "pty.updated",

@@ -57,6 +57,9 @@ SNAPSHOT_SETTLED_NANOS: Final = 1_000_000_000
 SNAPSHOT_TREES_REMEMBERED_MAX: Final = 8  # whose timestamps are kept in memory
 REVERT_DIFF_BYTES_MAX: Final = 1024 * 1024  # shown per revert; patches beyond it are omitted
 
+TOOL_SCHEMA_BYTES_MAX: Final = 64 * 1024  # of the input of a tool that brings its own
+TOOL_SCHEMA_DEPTH_MAX: Final = 64  # of nested values in it
+
 # After-edit programs: formatters and checkers.
 FORMATTER_SECONDS_MAX: Final = 20
 CHECKER_SECONDS_MAX: Final = 30
