@@ -78,7 +78,8 @@ class Server:
             return
         if self.mode == "never_starts":
             return
-        number, params = message["id"], message.get("params") or {}
+        number: int = message["id"]
+        params: dict[str, Any] = message.get("params") or {}
         match message["method"]:
             case "initialize":
                 if self.mode == "noisy":
@@ -122,10 +123,11 @@ class Server:
         }
 
     def call(self, number: int, params: dict[str, Any]) -> None:
-        arguments = params.get("arguments") or {}
+        arguments: dict[str, Any] = params.get("arguments") or {}
         if self.misbehave(number):
             return
-        token = (params.get("_meta") or {}).get("progressToken")
+        meta: dict[str, Any] = params.get("_meta") or {}
+        token = meta.get("progressToken")
         if token is not None:
             told = {"progressToken": token, "progress": 1, "total": 2, "message": "half way"}
             send({"method": "notifications/progress", "params": told})

@@ -159,7 +159,7 @@ def _value(field: FormField, given: tuple[str, ...]) -> JsonValue:
 def _number(field: FormField, text: str) -> int | float:
     try:
         if field.type == "integer":
-            return int(text[: limits.MCP_HEADER_CHARS_MAX])
+            return int(text)
         number = float(text)
     except ValueError as error:
         raise UnfitAnswerError(f"{field.question.header} must be a number.") from error
