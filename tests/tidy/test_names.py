@@ -43,6 +43,9 @@ WORDS: Final[Mapping[str, str]] = {
         routing socket socks sse stream tls translation transport uri v1 web webfetch websearch
         websocket
     """,
+    "MCP": """
+        connector elicitation inbound meter offered rate restart sdk stdio
+    """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
         input kernel kind landlock launch launched launcher literal log metrics namespace parent

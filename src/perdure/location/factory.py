@@ -30,6 +30,8 @@ from perdure.location.context.configured_instructions import ConfiguredInstructi
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import ContextRegistry
 from perdure.location.location import Location
+from perdure.location.mcp.offered_tools import McpTools
+from perdure.location.mcp.servers import McpServers, McpServices, ServerEnvironment
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog
 from perdure.location.models.credentials import Credentials
@@ -59,7 +61,7 @@ from perdure.ports import (
 from perdure.ports.subagents import SubagentRunner
 from perdure.ports.tasks import StartTask
 from perdure.schema.approval.permission import Headless, SavedPlace
-from perdure.schema.live_event import LiveEvent
+from perdure.schema.live_event import LiveEvent, McpChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
 from perdure.tools.builtin.task import TaskAgents
@@ -83,6 +85,8 @@ class SharedServices(Value, kw_only=True):
     terminals: TerminalHost
     servers: PipedProcesses
     """Starts language servers."""
+    mcp: McpServices
+    """Connects to MCP servers, and knows their tools."""
     start: StartTask
     """Runs a coroutine as a background task until it or the process ends."""
     skill_downloads: SkillDownloads
@@ -136,7 +140,13 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
         store=pending_store,
     )
     servers = LanguageServers(ref.directory, processes=shared.servers, start=shared.start)
-    kept = _KeptServices(permissions, questions, _terminals(ref, shared), servers)
+    mcp_servers = McpServers(
+        ref.directory,
+        services=shared.mcp,
+        questions=questions,
+        changed=lambda: shared.publish(ref, McpChanged()),
+    )
+    kept = _KeptServices(permissions, questions, _terminals(ref, shared), servers, mcp_servers)
     return _build(ref, shared, root=root, settings=settings, kept=kept)
 
 
@@ -161,7 +171,11 @@ def _refresh(location: Location, shared: SharedServices) -> Location:
     if settings is location.settings:
         return location
     kept = _KeptServices(
-        location.permissions, location.questions, location.terminals, location.language_servers
+        location.permissions,
+        location.questions,
+        location.terminals,
+        location.language_servers,
+        location.mcp_servers,
     )
     return _build(ref, shared, root=root, settings=settings, kept=kept)
 
@@ -173,6 +187,7 @@ class _KeptServices(Value):
     questions: LocationQuestions
     terminals: LocationTerminals
     language_servers: LanguageServers
+    mcp_servers: McpServers
 
 
 def _build(
@@ -186,12 +201,7 @@ def _build(
     known_agents = agents.load(settings, shared.environment)
     permissions = kept.permissions.with_rules(known_agents.location_rules(ref.directory))
     known_skills = _skills(ref, shared, root, settings)
-    references = References(
-        settings.references,
-        directory=ref.directory,
-        environment=shared.environment,
-        repositories=shared.repositories,
-    )
+    references = _references(ref, shared, settings)
     services = ToolServices(
         directory=ref.directory,
         settings=settings,
@@ -207,6 +217,9 @@ def _build(
         publish=partial(shared.publish, ref),
     )
     catalog = _catalog(shared, settings)
+    tools = LocationTools(shared.open_tools, services)
+    files = shared.open_files(services)
+    kept.mcp_servers.configure(settings.mcp, partial(_server_environment, shared, files))
     location = Location(
         ref=ref,
         root=root,
@@ -216,7 +229,7 @@ def _build(
         integrations=_integrations(shared, settings, catalog),
         permissions=permissions,
         questions=kept.questions,
-        tools=LocationTools(shared.open_tools, services),
+        tools=tools,
         context=ContextRegistry(application=shared.context),
         instructions=Instructions(
             ref.directory, root=root, environment=shared.environment, reading=permissions.reading
@@ -224,15 +237,35 @@ def _build(
         skills=known_skills,
         references=references,
         commands=_commands(ref, shared, root, settings),
-        files=shared.open_files(services),
+        files=files,
         attachments=_attachments(shared, services, permissions),
         terminals=kept.terminals,
         language_servers=kept.language_servers,
+        mcp_servers=kept.mcp_servers,
+        mcp=McpTools(kept.mcp_servers, settings.mcp, tools.registry),
         projects=shared.projects,
         delegates=shared.tasks is not None,
     )
     _contribute(location, shared)
     return location
+
+
+def _references(ref: LocationRef, shared: SharedServices, settings: Settings) -> References:
+    return References(
+        settings.references,
+        directory=ref.directory,
+        environment=shared.environment,
+        repositories=shared.repositories,
+    )
+
+
+def _server_environment(shared: SharedServices, files: LocationFiles) -> ServerEnvironment:
+    environment = files.environment
+    return ServerEnvironment(
+        variables=shared.environment.variables,
+        project_variables=environment.variables or {},
+        containment=environment.containment,
+    )
 
 
 def _attachments(

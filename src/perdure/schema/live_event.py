@@ -142,6 +142,10 @@ class TrustChanged(LiveFact):
     off: tuple[TrustWish, ...]
 
 
+class McpChanged(LiveFact):
+    """The state or the tools of an MCP server changed: list them again."""
+
+
 class FileEdited(LiveFact):
     """A tool has changed, created or removed the file at this path."""
 
@@ -186,6 +190,7 @@ LiveEvent = (
     | ModelsRefreshed
     | TodosChanged
     | TrustChanged
+    | McpChanged
     | FileEdited
     | PtyCreated
     | PtyUpdated
@@ -214,6 +219,7 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     ModelsRefreshed: "models-dev.refreshed",
     TodosChanged: "todo.updated",
     TrustChanged: "location.trust.updated",
+    McpChanged: "mcp.changed",
     FileEdited: "file.edited",
     PtyCreated: "pty.created",
     PtyUpdated: "pty.updated",

@@ -624,6 +624,17 @@ export interface LocationRef {
   readonly workspaceID?: string | undefined
 }
 
+/** The state or the tools of an MCP server changed: list them again. */
+export type McpChanged = Record<string, never>
+
+/** `mcp.changed`. */
+export interface McpChangedEvent {
+  readonly id: string
+  readonly type: "mcp.changed"
+  readonly location?: LocationRef | undefined
+  readonly data: McpChanged
+}
+
 /** The user excluded a message, or one result in it, from what the model is sent. */
 export interface MessageExcluded {
   readonly timestamp: number
@@ -2225,6 +2236,7 @@ export type LiveEvent =
   | ModelsRefreshedEvent
   | TodosChangedEvent
   | TrustChangedEvent
+  | McpChangedEvent
   | FileEditedEvent
   | PtyCreatedEvent
   | PtyUpdatedEvent

@@ -904,6 +904,19 @@ class LocationInfo(TypedDict):
     workspaceID: NotRequired[str]
 
 
+class McpChanged(TypedDict):
+    """The state or the tools of an MCP server changed: list them again."""
+
+
+class McpChangedEvent(TypedDict):
+    """`mcp.changed`."""
+
+    id: str
+    type: Literal["mcp.changed"]
+    location: NotRequired[LocationRef]
+    data: McpChanged
+
+
 class MessageExcluded(TypedDict):
     """The user excluded a message, or one result in it, from what the model is sent."""
 
@@ -2395,6 +2408,7 @@ LiveEvent = (
     | ModelsRefreshedEvent
     | TodosChangedEvent
     | TrustChangedEvent
+    | McpChangedEvent
     | FileEditedEvent
     | PtyCreatedEvent
     | PtyUpdatedEvent

@@ -226,27 +226,6 @@ class WatcherEntry(Entry, frozen=True):
     ignore: tuple[str, ...] | UnsetType = UNSET
 
 
-class LocalMcpEntry(Entry, frozen=True, tag_field="type", tag="local"):
-    command: tuple[str, ...]
-    cwd: str | UnsetType = UNSET
-    environment: dict[str, str] | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    timeout: Positive | UnsetType = UNSET
-
-
-class RemoteMcpEntry(Entry, frozen=True, tag_field="type", tag="remote"):
-    url: str
-    headers: dict[str, str] | UnsetType = UNSET
-    oauth: JsonObject | Literal[False] | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    timeout: Positive | UnsetType = UNSET
-
-
-class McpEntry(Entry, frozen=True):
-    timeout: Positive | UnsetType = UNSET
-    servers: dict[str, LocalMcpEntry | RemoteMcpEntry] | UnsetType = UNSET
-
-
 class ProgramEntry(Entry, frozen=True):
     """A formatter, a checker or a language server."""
 
@@ -265,7 +244,6 @@ class OtherEntry(Entry, frozen=True):
     snapshots: bool | UnsetType = UNSET
     attachments: AttachmentsEntry | UnsetType = UNSET
     watcher: WatcherEntry | UnsetType = UNSET
-    mcp: McpEntry | UnsetType = UNSET
     formatter: bool | dict[str, ProgramEntry] | UnsetType = UNSET
     lsp: bool | dict[str, ProgramEntry] | UnsetType = UNSET
 
@@ -284,6 +262,8 @@ class ExperimentalEntry(Entry, frozen=True):
     dropped_answers: DropPolicy | UnsetType = UNSET
     patience: bool | Wait | UnsetType = UNSET
     """The longest wait of a Session for a provider, in seconds; `true` means a day."""
+    mcp_search: Positive | UnsetType = UNSET
+    """The number of tools of MCP servers above which they are offered by search."""
 
 
 class DiagnosticsEntry(Entry, frozen=True):

@@ -59,6 +59,9 @@ SHELL_SECONDS_MAX: Final = 60 * 60  # of a command of the user, who can interrup
 SESSION_DIFF_BYTES_MAX: Final = 8 * 1024 * 1024  # per answer; files beyond are listed without patch
 REVERT_DIFF_BYTES_MAX: Final = 1024 * 1024  # shown per revert; patches beyond it are omitted
 
+TOOL_SCHEMA_BYTES_MAX: Final = 64 * 1024  # of the input of a tool that brings its own
+TOOL_SCHEMA_DEPTH_MAX: Final = 64  # of nested values in it
+
 # After-edit programs: formatters and checkers.
 FORMATTER_SECONDS_MAX: Final = 20
 CHECKER_SECONDS_MAX: Final = 30

@@ -6,6 +6,7 @@ from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.web_pages import WebClient
+from perdure.host.mcp.connector import LocalMcpConnector
 from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.piped import LocalPipedProcesses
 from perdure.host.process.pty import LocalPtys
@@ -16,6 +17,7 @@ from perdure.host.sandbox.network_proxy import NetworkProxy
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import SharedServices
+from perdure.location.mcp.servers import McpServices
 from perdure.location.models.credentials import Credentials
 from perdure.location.models.facts_cache import ModelFactsCache, ModelFactsSource
 from perdure.location.project.project import Projects
@@ -31,6 +33,7 @@ from perdure.runtime.plugins.plugins import Registries
 from perdure.runtime.tasks import Background
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
+from perdure.store.mcp.tool_lists import StoredToolLists
 from perdure.tools.api.output_store import ToolOutputStore
 from perdure.tools.files.mutation import FileMutations
 
@@ -69,6 +72,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         open_files=tools.files,
         terminals=LocalPtys(shared.children),
         servers=LocalPipedProcesses(shared.children),
+        mcp=_build_mcp(deps, shared),
         start=lambda work: shared.background.start(work, name="program of a Location"),
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",
@@ -95,6 +99,15 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         providers=settings.providers,
         credentials=shared.credentials,
         models=_build_model_facts(deps, shared),
+    )
+
+
+def _build_mcp(deps: EngineDeps, shared: LocationDeps) -> McpServices:
+    platform = deps.platform
+    return McpServices(
+        connector=LocalMcpConnector(LocalPipedProcesses(shared.children)),
+        lists=StoredToolLists(platform.database, platform.clock),
+        start=lambda work: shared.background.start(work, name="MCP server"),
     )
 
 

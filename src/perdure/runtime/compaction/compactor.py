@@ -365,7 +365,8 @@ def _too_short(job: _Job) -> NothingToCompact:
 def _fixed_tokens(found: FoundHistory, location: Location, chosen: ChosenModel) -> int:
     agent = chosen.agent
     system = ("" if agent.system is UNSET else agent.system, found.baseline)
-    tools = location.tools.registry().materialize(location.agents.rules(agent.id))
+    rules, listed = location.agents.rules(agent.id), location.mcp.estimate()
+    tools = location.tools.registry().materialize(rules, listed=listed)
     return token_budget.estimate_system(system) + tools.tokens
 
 

@@ -85,7 +85,7 @@ class CutSteps:
         if cut is None:
             return None
         async with self._run.locations.hold(cut.session.location) as location:
-            tools = _offered(cut, location)
+            tools = await _offered(cut, location)
             again: list[ToolCalled] = []
             lost: list[LostCall] = []
             for call, made in _open_calls(cut):
@@ -195,15 +195,17 @@ async def _load(tx: Transaction, session_id: SessionID) -> _Cut | None:
     )
 
 
-def _offered(cut: _Cut, location: Location) -> TurnTools:
+async def _offered(cut: _Cut, location: Location) -> TurnTools:
     """The tools that the agent of the step may use now; none if there is no such agent."""
     agent = location.agents.select(cut.step.agent)
     registry = location.tools.registry()
     if agent is None:
         return TurnTools(registry, {})
     bounds = subagent.inherited_rules(cut.callers, location.agents.rules)
+    await location.mcp.prepare()
+    listed = await location.mcp.current()
     own = () if cut.session.permissions is UNSET else (cut.session.permissions,)
-    return registry.materialize(location.agents.rules(agent.id), *bounds, *own)
+    return registry.materialize(location.agents.rules(agent.id), *bounds, *own, listed=listed)
 
 
 def _open_calls(cut: _Cut) -> list[tuple[ToolCalled, bool]]:

@@ -144,6 +144,7 @@ class Turn:
     async def _commit_boundary(self, found: TurnInput, turn: RunTurn) -> Boundary:
         """Observe the Context Sources, then commit what they and the inbox change."""
         run, chosen = self._services.run, self._chosen
+        await self._location.mcp.prepare()
         with self._metrics.timed("boundary", session=self._session.id):
             observation = await self._location.observe(requests.subject(found, chosen))
             boundary = boundaries.plan(found, turn, observation, clock=run.clock, ids=run.ids)
@@ -215,7 +216,7 @@ class Turn:
 
     async def _build(self, boundary: Boundary, chosen: ChosenModel) -> _Prepared:
         """The request of the turn, from the history that the boundary has just completed."""
-        tools = requests.offered(boundary, chosen.agent, self._location)
+        tools = await requests.offered(boundary, chosen.agent, self._location)
         cut = Cut(boundary.compaction, boundary.epoch.baseline_seq)
         histories, session_id = self._services.histories, self._session.id
 

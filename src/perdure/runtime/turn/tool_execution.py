@@ -165,6 +165,7 @@ class ToolExecutor:
             call_id=call.call_id,
             report=progress.report,
             journal=self._with.journal,
+            require=self._with.permissions.require,
             reads_documents=self._with.reads_documents,
         )
 
