@@ -18,8 +18,8 @@ WORDS: Final[Mapping[str, str]] = {
         testing to work
     """,
     "commands of the program": """
-        apply archive compact delete doctor export follow fork import migrate move open
-        read recover rename repair resuming revert run serve write
+        apply archive backup compact delete doctor export follow fork import migrate move open
+        read recover rename repair restore resuming revert run serve write
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
