@@ -18,8 +18,8 @@ WORDS: Final[Mapping[str, str]] = {
         testing to work
     """,
     "commands of the program": """
-        apply archive compact delete doctor export follow fork import migrate move open
-        completion diff read recover redo rename repair resuming revert run serve show undo write
+        apply archive backup compact completion delete diff doctor export follow fork import migrate
+        move open read recover redo rename repair restore resuming revert run serve show undo write
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt

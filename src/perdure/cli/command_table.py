@@ -38,6 +38,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "trust": "Let all settings of a project's configuration count",
         "doctor": "Check versions, paths, the database and the configuration",
         "storage": "Show what takes up disk space, and free some of it",
+        "backup": "Copy all Sessions to a directory while servers run",
+        "restore": "Fill an empty data directory from a backup",
         "completion": "Print the completion script of a shell",
     },
     "Server": {

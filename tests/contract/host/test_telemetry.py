@@ -6,6 +6,7 @@ import pytest
 
 from perdure.host import telemetry
 from perdure.runtime.ops.metrics import Metrics
+from perdure.schema.models.model import TokenCache, TokenUsage
 from tests.contract.host.loopback import replying, response, serving
 
 
@@ -15,6 +16,10 @@ def measure() -> None:
         measures = Metrics(telemetry_of_server)
         with measures.timed("turn", session="ses_1", model="fake/m"):
             measures.observe("commit", 0.002)
+        with measures.timed("tool", session="ses_1", tool="read"):
+            pass
+        tokens = TokenUsage(input=10, output=3, reasoning=2, cache=TokenCache(read=5, write=1))
+        measures.observe_usage("fake/m", tokens, 0.25)
         measures.count("turn.failed")
         measures.observe_baseline("baseline")
 
@@ -27,11 +32,22 @@ async def test_spans_and_metrics_are_sent_before_the_process_ends(
         await asyncio.to_thread(measure)
     sent = {request.target: request.body for request in collector.requests}
     assert sent.keys() == {"/v1/traces", "/v1/metrics"}
-    assert b"perdure.turn" in sent["/v1/traces"]
+    for name in (b"chat m", b"execute_tool read", b"gen_ai.conversation.id", b"gen_ai.tool.name"):
+        assert name in sent["/v1/traces"]
     assert b"ses_1" in sent["/v1/traces"]
     assert b"1.2.3" in sent["/v1/traces"]
-    for name in (b"perdure.duration", b"perdure.count", b"perdure.baseline.size"):
+    for name in (
+        b"perdure.duration",
+        b"perdure.count",
+        b"perdure.baseline.size",
+        b"perdure.cost",
+        b"gen_ai.client.operation.duration",
+        b"gen_ai.client.token.usage",
+        b"gen_ai.provider.name",
+        b"gen_ai.request.model",
+    ):
         assert name in sent["/v1/metrics"]
+    assert b"ses_1" not in sent["/v1/metrics"]
 
 
 async def test_a_collector_that_is_gone_holds_up_nobody_for_long(

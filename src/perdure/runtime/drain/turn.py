@@ -17,7 +17,7 @@ from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
 from perdure.core.request.token_budget import Demand
-from perdure.core.session import retry, title
+from perdure.core.session import retry, title, usage
 from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.core.session.repeated_calls import RepeatedCallGuard
@@ -295,6 +295,9 @@ class Turn:
                 end = await provider_turn.run(
                     call, prepared.request, may_pause=may_pause, dropped=dropped
                 )
+        if recorder.finish is not None and (spent := recorder.finish.usage) is not None:
+            cost = catalog.cost_of(model.cost, spent)
+            self._metrics.observe_usage(name, usage.tokens_of(spent), cost)
         if recorder.started:
             self._state.plain = False
         self._state.pauses = self._state.pauses + 1 if end.paused else 0
