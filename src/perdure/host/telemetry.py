@@ -65,9 +65,9 @@ class OpenTelemetry:
     def span(self, name: str, attributes: Mapping[str, str]) -> AbstractContextManager[object]:
         title, kind = f"perdure.{name}", SpanKind.INTERNAL
         if name == "turn":
-            title, kind = f"chat {_split(attributes['model'])[1]}", SpanKind.CLIENT
+            title, kind = f"chat {_split(attributes.get('model', ''))[1]}", SpanKind.CLIENT
         elif name == "tool":
-            title = f"execute_tool {attributes['tool']}"
+            title = f"execute_tool {attributes.get('tool', '')}"
         return self._tracer.start_as_current_span(
             title, kind=kind, attributes=dict(_conventional(name, attributes))
         )
@@ -77,7 +77,7 @@ class OpenTelemetry:
         if name == "turn":
             named = dict(_conventional(name, attributes))
             # One series for each Session would be without end.
-            del named[_CONVERSATION]
+            named.pop(_CONVERSATION, None)
             self._operations.record(seconds, named)
 
     def use(self, model: str, tokens: TokenUsage, cost: float) -> None:

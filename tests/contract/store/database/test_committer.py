@@ -51,7 +51,7 @@ async def test_stopping_waits_for_what_is_under_way_and_leaves_no_thread() -> No
 
 def test_a_few_writes_are_alone_and_those_of_many_sessions_are_not() -> None:
     pace = WritePace()
-    now, alone = 1.0, []
+    now, alone = 1.0, list[bool]()
     # A Session that writes four times in a row, and then waits for its model.
     for turn in range(100):
         for write in range(4):
