@@ -23,8 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock loop offload orphan ownership peer process progress queue record runner spawn
-        startup sync wake watchdog watcher
+        lazy lock loop offload orphan ownership peer process progress queue record resumption runner
+        spawn startup sync wake watchdog watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut details

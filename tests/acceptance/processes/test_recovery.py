@@ -121,6 +121,31 @@ async def test_a_request_that_a_person_gives_up_is_a_failed_step_and_nothing_els
         assert messages[-1]["content"][-1]["text"] == "ok"
 
 
+async def test_what_waits_behind_a_request_that_is_given_up_is_run_to_the_last_prompt(
+    asking: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    """Also if the next prompt fails before anything is sent for it."""
+    provider.then(silent())
+    async with server_process(asking) as server:
+        session = await server.api.create()
+        await server.api.prompt(session, "think")
+        await provider.arrived(1)
+        for said in ("second", "third"):
+            await server.api.prompt(session, said, delivery="queue")
+        await server.kill()
+    async with restarted(asking) as api:
+        assert (await waiting(api, session))["waiting"] is True
+        await api.post(f"/api/session/{session}/agent", {"agent": "nobody"})
+        await decide(api, session, "abandon")
+        messages = await api.messages(session)
+        assert [m["text"] for m in messages if m["type"] == "user"] == ["think", "second", "third"]
+        first, *others = await failures(api, session)
+        assert first == recovery.ABANDONED
+        assert len(others) == 2
+        assert (await api.get("/api/session/active"))["data"] == {}
+    assert len(provider.requests) == 1
+
+
 async def test_a_new_prompt_gives_up_what_may_have_been_sent_and_goes_on(
     asking: ProjectFolders, provider: ScriptedProvider
 ) -> None:

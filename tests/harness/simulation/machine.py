@@ -241,6 +241,8 @@ class SimulatedMachine:
             data_dir=self._data,
             default_directory=self.project,
             providers=(host_provider("sim", dict.fromkeys(MODELS, provider)),),
+            # Every third process is a command of a person, in the directory of all Sessions.
+            resumes="directory" if int(name[1:]) % 3 == 0 else "all",
         )
         database = SqliteDatabase(self._path, inline=True)
         foundations = Platform(

@@ -279,6 +279,7 @@ async def _open_client(
         environment=environment,
         local_models=arguments.local_models,
         installed_plugins=True,
+        resumes="directory",
         finishes=True,
     ) as perdure:
         yield perdure

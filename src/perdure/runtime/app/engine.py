@@ -290,8 +290,8 @@ def _build_login_services(
 
 
 def _wake_if_allowed(deps: EngineDeps, session_id: SessionID) -> None:
-    """Wake a Session; with resumes=False, only one that already runs here."""
-    if deps.settings.resumes or session_id in deps.coordinator.active:
+    """Wake a Session; a process that resumes none, only one that already runs here."""
+    if deps.settings.resumes != "none" or session_id in deps.coordinator.active:
         deps.coordinator.wake(session_id)
 
 

@@ -26,6 +26,7 @@ from perdure.runtime.app.platform import Platform
 from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
+from perdure.runtime.coordination.resumption import Resumption
 from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.database_errors import TolerateFailure
@@ -204,8 +205,7 @@ async def compose(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(runtime.engine.aclose)
         background = await stack.enter_async_context(Background())
-        if settings.resumes:
-            _start_background(runtime, platform, background)
+        _start_background(runtime, settings, platform, background)
         try:
             yield runtime
         finally:
@@ -231,7 +231,7 @@ def _build_runtime(
     engine = LazyEngine()
     status = partial(_publish_status, hub=hub, engine=engine)
     coordinator = RunCoordinator(engine.drain, status=status)
-    activity = SessionActivity(store, coordinator, clock, resumes=settings.resumes)
+    activity = SessionActivity(store, coordinator, clock, resumes=settings.resumes != "none")
     services = SessionServices(
         store=store,
         tails=followers,
@@ -322,8 +322,10 @@ def _build_health(
     )
 
 
-def _start_background(runtime: Runtime, platform: Platform, background: Background) -> None:
-    """Start the tasks that resume work and follow the other processes on the same store."""
+def _start_background(
+    runtime: Runtime, settings: RuntimeSettings, platform: Platform, background: Background
+) -> None:
+    """Start the tasks that follow the other processes on the same store, and resume work."""
     processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
     peer_work = PeerWork(
         runtime.store,
@@ -331,19 +333,21 @@ def _start_background(runtime: Runtime, platform: Platform, background: Backgrou
         processes,
         activity=runtime.activity,
         engine=runtime.engine,
+        resumption=Resumption(settings.resumes, settings.default_directory),
     )
     monitor = ProcessMonitor(
         runtime.store,
         runtime.followers,
         coordinator,
-        unfinished=peer_work.unfinished,
         requests=peer_work,
         known=runtime.session_locations,
         processes=processes,
         clock=clock,
     )
-    resume = startup.resume_work(peer_work, coordinator, platform)
     background.start(monitor.run(), name="processes")
+    if settings.resumes == "none":
+        return
+    resume = startup.resume_work(peer_work, coordinator, platform)
     background.start(resume, name="boot")
     background.start(startup.adopt_jobs(peer_work, clock), name="background jobs")
     background.start(startup.finish_deletions(runtime.deletions, clock), name="deletions")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from perdure.core import limits
 from perdure.host.environment import Environment
 from perdure.host.loop_watchdog import LoopWatchdog
+from perdure.runtime.coordination.resumption import Resumes
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
@@ -29,8 +30,8 @@ class RuntimeSettings(Value, kw_only=True):
     """Whether to look for model servers on this machine at start."""
     models_url: str | None = None
     """URL of the model facts, fetched once models are used; None fetches nothing."""
-    resumes: bool = True
-    """Whether to run Sessions that have pending work at start; False runs only on request."""
+    resumes: Resumes = "all"
+    """Which Sessions are run that earlier processes left unfinished; others only on request."""
     grace_seconds: float = 0.0
     """How long runs may take to finish their turn when the runtime closes."""
     finishes: bool = False

@@ -145,16 +145,16 @@ class CrashRecovery:
         return Stop()
 
     async def _give_up(self, session_id: SessionID, attempt: Attempt, step: DrainStep) -> DrainStep:
+        # What waits behind the request is still owed, and the drain goes on with it.
+        self._marks.take_charge(session_id)
         if attempt.state == "begun":
             # Nothing was promoted: there is nothing to fail.
-            self._marks.take_charge(session_id)
             await self._store.leases.write_running(
                 session_id, lambda tx: attempt_table.begin_anew(tx, session_id)
             )
             return step
         if await self._store.database.read(lambda tx: _load_cut_answer(tx, session_id)) is not None:
             # What there is of the answer is a failed step already.
-            self._marks.take_charge(session_id)
             await self._store.leases.write_running(session_id, partial(_release, session_id))
             return step
         session = await self._store.load_session(session_id)
