@@ -247,7 +247,7 @@ class Sessions(SessionQueries):
     async def wait(self, session_id: SessionID) -> None:
         """Wait until the Session is idle in every process."""
         await self.require_location(session_id)
-        await self._runs.wait_until_idle(session_id)
+        await self._runs.wait_for_client(session_id)
 
     async def _load(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self.get(session_id))
