@@ -72,6 +72,16 @@ async def load_recovery(api: Api, session: str = SESSION) -> JsonObject:
     return (await api.get(f"/api/session/{session}/recovery"))["data"]
 
 
+async def until_asked(api: Api, kind: str, count: int) -> list[JsonObject]:
+    """The pending requests, once there are so many; never more."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            found: list[JsonObject] = (await api.get(f"/api/session/{SESSION}/{kind}"))["data"]
+            assert len(found) <= count
+            if len(found) == count:
+                return found
+
+
 async def allow(server: ServerProcess) -> None:
     """Allow the next command once, in whichever Session it is."""
     async with asyncio.timeout(PATIENCE_SECONDS), server.api.stream("/api/event") as live:
@@ -238,3 +248,38 @@ async def test_a_call_that_is_run_again_is_not_excused_by_one_that_waits_beside_
             assert (found.get("reason"), found.get("deaths")) == ("deaths", DEATHS)
             assert (await server.api.get(f"/api/session/{SESSION}/permission"))["data"] == []
     assert fetched == DEATHS
+
+
+@requirement("S70")
+async def test_what_a_person_is_asked_outlives_more_deaths_than_a_run_may_have(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    """Each command that is allowed is cut; what is still asked stays, and its answer is used."""
+    folders.configure_user(permissions=[ASKS_FIRST])
+    option = {"label": "yes", "description": "go on"}
+    question = {"questions": [{"question": "sure?", "header": "sure", "options": [option]}]}
+    commands = [Call("bash", {"command": DEADLY}, f"call_{n}") for n in range(DEATHS + 1)]
+    provider.then(calls(*commands, Call("question", question, "call_q")), text("I see"))
+    permissions = f"/api/session/{SESSION}/permission"
+    for life in range(DEATHS + 1):
+        async with server_process(folders, f"life {life}") as server:
+            if life == 0:
+                await server.api.create(id=SESSION)
+                await server.api.prompt(SESSION, "die", id="msg_die")
+            found = await until_asked(server.api, "permission", DEATHS + 1 - life)
+            await until_asked(server.api, "question", 1)
+            await server.api.post(f"{permissions}/{found[0]['id']}/reply", {"reply": "once"})
+            await until_started(folders, life + 1)
+            await server.kill()
+    async with server_process(folders, "last") as server:
+        (asked,) = await until_asked(server.api, "question", 1)
+        path = f"/api/session/{SESSION}/question/{asked['id']}/reply"
+        await server.api.post(path, {"answers": [["yes"]]})
+        await server.api.wait(SESSION)
+        recovering = await server.api.get(f"/api/session/{SESSION}/recovery")
+        assert recovering["data"] == {"waiting": False}
+        messages = await server.api.messages(SESSION)
+    states = [part["state"]["status"] for part in messages[1]["content"]]
+    assert states == [*["error"] * (DEATHS + 1), "completed"]
+    assert messages[-1]["content"][-1]["text"] == "I see"
+    assert count_effects(folders) == DEATHS + 1

@@ -24,13 +24,19 @@ class LostCall(Value):
 
 class CutStep(ProviderTurn):
     async def resume(
-        self, again: Sequence[ToolCalled], lost: Sequence[LostCall], ends: Sequence[SessionEvent]
+        self,
+        again: Sequence[ToolCalled],
+        lost: Sequence[LostCall],
+        ends: Sequence[SessionEvent],
+        *,
+        asked: bool,
     ) -> TurnEnd:
         """Run the calls `again`, settle those that are `lost`, and end the parts and the step.
 
+        `asked`: a person's answer is used here, so that the end of the step is progress.
         Raises CancelledError when interrupted, after the step has been settled.
         """
-        self._streamed = self._log.is_cut = True
+        self._streamed, self._log.is_cut = True, not asked
         async with self._settling() as group:
             # Recorded with the end of the step, unless calls run before that.
             self._log.add(*ends, *(self._settle_lost(one) for one in lost))

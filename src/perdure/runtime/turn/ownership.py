@@ -265,6 +265,8 @@ class _Left(Value, kw_only=True):
     mark: Attempt | None
     stopped: bool
     """Whether an interrupt had asked for its end."""
+    asks: bool
+    """Whether calls of its newest step have yet to go on with the answer of a person."""
 
     @property
     def is_owed(self) -> bool:
@@ -272,8 +274,12 @@ class _Left(Value, kw_only=True):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the run continues without a decision of a person."""
-        return self.is_owed and not isinstance(recovery.classify(self.mark), AskPerson)
+        """Whether the run continues without a decision of a person.
+
+        While a person is asked by a call, that goes first, however many processes have died.
+        """
+        asks_person = isinstance(recovery.classify(self.mark), AskPerson)
+        return self.is_owed and (self.asks or not asks_person)
 
 
 async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
@@ -288,7 +294,16 @@ async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
         unanswered=recovery.is_unanswered(messages) and not taken_back,
         mark=await attempt_table.get(tx, session_id),
         stopped=await interrupt_table.is_requested(tx, session_id),
+        asks=await asks_person(tx, session_id),
     )
+
+
+async def asks_person(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether calls of the newest step have yet to go on with the answer of a person."""
+    newest = await message_table.latest_conversation_message(tx, session_id)
+    if newest is None or recovery.find_cut_step([newest.message()]) is None:
+        return False
+    return bool(await pending_table.list_waiting_calls(tx, session_id, newest.id))
 
 
 async def _waits_for_person(tx: Transaction, session_id: SessionID) -> bool:
