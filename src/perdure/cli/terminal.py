@@ -180,6 +180,14 @@ def print_note(text: str) -> None:
     sys.stderr.flush()
 
 
+def print_problem(text: str) -> None:
+    """Print why a command failed on stderr, without secrets: it may quote files and answers."""
+    # Imported late: a command that succeeds does not need it.
+    from perdure.schema import redaction
+
+    print_note(f"perdure: {redaction.redact(text)}\n")
+
+
 class LogFormatter(logging.Formatter):
     """Cleans log lines, which quote files, providers and requests; removes secrets."""
 
