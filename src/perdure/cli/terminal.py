@@ -185,7 +185,7 @@ def print_problem(text: str) -> None:
     # Imported late: a command that succeeds does not need it.
     from perdure.schema import redaction
 
-    print_note(f"perdure: {redaction.redact(text)}\n")
+    print_note(f"perdure: {redaction.redact_message(text)}\n")
 
 
 class LogFormatter(logging.Formatter):
@@ -195,7 +195,7 @@ class LogFormatter(logging.Formatter):
         # Imported late: a command that logs nothing does not need it.
         from perdure.schema import redaction
 
-        return clean(redaction.redact(super().format(record)))
+        return clean(redaction.redact_message(super().format(record)))
 
 
 def clean_warnings() -> None:

@@ -9,6 +9,10 @@ redacting it again.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+_MESSAGE_CHARS_MAX: Final = 32 * 1024
+"""A message is read by people; more would stall the event loop for longer than it is worth."""
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -17,6 +21,15 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     from perdure.schema.secrets import scan
 
     return scan.redact(text, secrets)
+
+
+def redact_message(text: str, secrets: Iterable[str] = ()) -> str:
+    """`redact` for a message or a log line: one that is very long is cut at a blank before."""
+    if len(text) <= _MESSAGE_CHARS_MAX:
+        return redact(text, secrets)
+    # Half of a secret might not be recognised.
+    head, *_ = text[:_MESSAGE_CHARS_MAX].rsplit(None, 1)
+    return f"{redact(head, secrets)} [{len(text) - len(head)} more characters left out]"
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:

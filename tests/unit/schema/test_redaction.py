@@ -136,6 +136,17 @@ def test_a_known_secret_is_removed_as_it_stands_in_an_address() -> None:
     assert redaction.redact("x p@ss/1 y p%40ss%2F1", ["p@ss/1"]) == "x [redacted] y [redacted]"
 
 
+def test_a_very_long_message_is_cut_at_a_blank_and_says_so() -> None:
+    secret = f"sk-{WORD}"
+    for length in range(32 * 1024 - 60, 32 * 1024 + 60, 7):
+        shown = redaction.redact_message(f"{'x ' * (length // 2)}{secret} {'y ' * 50_000}")
+        assert len(shown) < 34 * 1024
+        assert "sk-" not in shown
+        assert shown.endswith(" more characters left out]")
+    assert redaction.redact_message("password=hunter2") == "password=[redacted]"
+    assert "sk-" not in redaction.redact_message(secret * 5_000)
+
+
 def test_words_of_a_command_are_redacted_together() -> None:
     words = (
         "tool",

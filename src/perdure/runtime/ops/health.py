@@ -71,7 +71,7 @@ class HealthReport:
             await self._database.check_file()
             await self._database.read(look)
         except DatabaseError as error:
-            return (redaction.redact(str(error)),)
+            return (redaction.redact_message(str(error)),)
         return () if os.access(self._path, os.W_OK) else (f"{self._path} cannot be written",)
 
 
