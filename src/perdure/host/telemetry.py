@@ -72,9 +72,7 @@ class OpenTelemetry:
         return self._span(title, kind, dict(_conventional(name, attributes)))
 
     @contextmanager
-    def _span(
-        self, title: str, kind: SpanKind, attributes: Mapping[str, str]
-    ) -> Generator[object]:
+    def _span(self, title: str, kind: SpanKind, attributes: Mapping[str, str]) -> Generator[object]:
         # An exception is named by its class alone: its text may quote content and secrets.
         with self._tracer.start_as_current_span(
             title,
