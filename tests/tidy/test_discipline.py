@@ -49,6 +49,7 @@ IMPORTS_LATE: Final[Mapping[str, str]] = {
     "store/": "only the configured database driver is loaded",
     "runtime/app/": "what only a running Session needs is loaded when the first one runs",
     "runtime/plugins/": "the metadata of packages is read only if one offers plugins",
+    "schema/redaction.py": "its patterns take long to compile, and a good run needs none",
     "server/": "terminals and the contract's description are loaded on first use",
 }
 LOOKS_CAREFULLY: Final = tuple(

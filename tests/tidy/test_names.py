@@ -64,8 +64,9 @@ WORDS: Final[Mapping[str, str]] = {
         migration mutation origin page projector redaction restorable row scalar size sqlite table
     """,
     "text formats": """
-        decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc
-        markdown matter mime parser patch pattern render ring script style substitution
+        assignment decoding exact form format front fuzzy glob grammar grep html ignore image json
+        jsonc
+        markdown matter mime parser patch pattern phrase render ring script style substitution
         tag text token wildcard word xml yaml
     """,
 }

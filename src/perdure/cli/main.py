@@ -75,7 +75,7 @@ def _run_command(name: str, argv: list[str]) -> int:
         status = _load_and_run(name, argv)
         sys.stdout.flush()
     except Problem as problem:
-        _terminal().print_note(f"perdure: {problem}\n")
+        _terminal().print_problem(str(problem))
         return FAILED_STATUS
     except KeyboardInterrupt:
         return INTERRUPTED_STATUS

@@ -180,6 +180,14 @@ def print_note(text: str) -> None:
     sys.stderr.flush()
 
 
+def print_problem(text: str) -> None:
+    """Print why a command failed on stderr, without secrets: it may quote files and answers."""
+    # Imported late: a command that succeeds does not need it.
+    from perdure.schema import redaction
+
+    print_note(f"perdure: {redaction.redact_message(text)}\n")
+
+
 class LogFormatter(logging.Formatter):
     """Cleans log lines, which quote files, providers and requests; removes secrets."""
 
@@ -187,7 +195,7 @@ class LogFormatter(logging.Formatter):
         # Imported late: a command that logs nothing does not need it.
         from perdure.schema import redaction
 
-        return clean(redaction.redact(super().format(record)))
+        return clean(redaction.redact_message(super().format(record)))
 
 
 def clean_warnings() -> None:

@@ -6,6 +6,7 @@ so that tools which know those show them; what only Perdure has is named `perdur
 A program that embeds Perdure and has set up OpenTelemetry gets them automatically, through its API.
 The server sets it up from the usual OTEL_ variables. Without packages or an endpoint nothing is
 imported. Attributes name Sessions, agents, models and tools; never content.
+A failed span has the class of its exception.
 """
 
 import os
@@ -22,7 +23,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider as Tracers
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import SpanKind, TracerProvider
+from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider
 
 from perdure.schema.models.model import TokenUsage
 
@@ -68,9 +69,23 @@ class OpenTelemetry:
             title, kind = f"chat {_split(attributes.get('model', ''))[1]}", SpanKind.CLIENT
         elif name == "tool":
             title = f"execute_tool {attributes.get('tool', '')}"
-        return self._tracer.start_as_current_span(
-            title, kind=kind, attributes=dict(_conventional(name, attributes))
-        )
+        return self._span(title, kind, dict(_conventional(name, attributes)))
+
+    @contextmanager
+    def _span(self, title: str, kind: SpanKind, attributes: Mapping[str, str]) -> Generator[object]:
+        # An exception is named by its class alone: its text may quote content and secrets.
+        with self._tracer.start_as_current_span(
+            title,
+            kind=kind,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield span
+            except BaseException as error:
+                span.set_status(Status(StatusCode.ERROR, type(error).__qualname__))
+                raise
 
     def record(self, name: str, seconds: float, attributes: Mapping[str, str]) -> None:
         self._durations.record(seconds, {"perdure.part": name})

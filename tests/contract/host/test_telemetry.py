@@ -10,6 +10,15 @@ from perdure.schema.models.model import TokenCache, TokenUsage
 from tests.contract.host.loopback import replying, response, serving
 
 
+def measure_failure() -> None:
+    with (
+        telemetry.exporting("1.2.3") as telemetry_of_server,
+        pytest.raises(ValueError, match="hunter2"),
+        Metrics(telemetry_of_server).timed("turn", session="ses_1"),
+    ):
+        raise ValueError("the answer quotes hunter2")
+
+
 def measure() -> None:
     """In a thread: sending is the exporter's own business, and it waits for its receiver."""
     with telemetry.exporting("1.2.3") as telemetry_of_server:
@@ -48,6 +57,17 @@ async def test_spans_and_metrics_are_sent_before_the_process_ends(
     ):
         assert name in sent["/v1/metrics"]
     assert b"ses_1" not in sent["/v1/metrics"]
+
+
+async def test_a_failed_span_names_the_kind_of_failure_and_not_its_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(replying(response(b""))) as collector, asyncio.timeout(20):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        await asyncio.to_thread(measure_failure)
+    sent = {request.target: request.body for request in collector.requests}
+    assert b"ValueError" in sent["/v1/traces"]
+    assert b"hunter2" not in sent["/v1/traces"]
 
 
 async def test_a_collector_that_is_gone_holds_up_nobody_for_long(

@@ -29,6 +29,7 @@ from perdure.location.config.trust import TrustedAhead, TrustFileError
 from perdure.location.project import project
 from perdure.ports import DatabaseError
 from perdure.ports.sandbox import FILTERING_WALLS, Wall
+from perdure.schema import redaction
 from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
@@ -81,7 +82,9 @@ def main(argv: list[str]) -> int:
     findings = (*repaired, *examine(environment, os.getcwd()))
     for finding in findings:
         mark = " " if finding.state == "fine" else "!"
-        terminal.print_output(f"{mark} {finding.subject:20}{finding.text}\n")
+        # A finding may quote a configuration or the answer of another program.
+        text = redaction.redact(finding.text)
+        terminal.print_output(f"{mark} {finding.subject:20}{text}\n")
     broken = any(finding.state == "broken" for finding in findings)
     return FAILED_STATUS if broken else 0
 

@@ -131,7 +131,7 @@ class TurnRecorder(CallRecorder):
         self._now = now
         self._begin()
         self._end_fragments()
-        shown = redaction.redact(message)
+        shown = redaction.redact_message(message)
         self._out.append(events.StepFailed(*self._stamp, error=error_info(shown)))
         return self._durable()
 

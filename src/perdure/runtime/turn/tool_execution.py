@@ -143,7 +143,7 @@ class ToolExecutor:
             raise
         except Exception as error:
             logger.exception("tool %s failed", call.tool)
-            settled = ToolError(f"Tool execution failed: {redaction.redact(str(error))}")
+            settled = ToolError(f"Tool execution failed: {redaction.redact_message(str(error))}")
         finally:
             progress.close()
         nudge = self._with.repeated_calls.record_outcome(call.tool, call.input, settled)
