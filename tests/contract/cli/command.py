@@ -75,6 +75,19 @@ class Installation:
             seconds_max=PATIENCE_SECONDS,
         )
 
+    def python(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python program that uses the library."""
+        return subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            cwd=self.project,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
     @contextmanager
     def started(
         self, *arguments: str, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE
