@@ -59,10 +59,17 @@ async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
 
 def _print_lines(lines: Sequence[str], *, has_diff: bool) -> None:
     """Print lines of a request; those of a diff in its colours."""
-    styles = {f"{_FRAME}+": Style.GREEN, f"{_FRAME}-": Style.RED} if has_diff else {}
-    width = len(_FRAME) + 1
-    spans = [Span(f"{line}\n", styles.get(line[:width], Style.PLAIN)) for line in lines]
-    terminal.print_spans(spans, as_note=True)
+    terminal.print_spans(
+        [Span(f"{line}\n", _style_of(line) if has_diff else Style.PLAIN) for line in lines],
+        as_note=True,
+    )
+
+
+def _style_of(line: str) -> Style:
+    text = line.removeprefix(_FRAME)
+    if text == line or text.startswith(("+++ ", "--- ")):
+        return Style.PLAIN
+    return {"+": Style.GREEN, "-": Style.RED}.get(text[:1], Style.PLAIN)
 
 
 def read_answer(typed: str, request: JsonObject, *, whole: bool = True) -> TypedAnswer:
@@ -94,7 +101,8 @@ def render_request(request: JsonObject, *, columns: int) -> list[str]:
     lines += [f"  note: {it}" for it in _list_unusual(request)]
     if patterns := request.get("save"):
         lines.append("  always means, from now on without a question:")
-        lines += _frame(patterns, columns)
+        every = f"* (every {request['action']})"
+        lines += _frame([every if it == "*" else it for it in patterns], columns)
     return lines
 
 

@@ -44,6 +44,18 @@ def test_a_request_that_waits_from_an_earlier_process_is_asked_again(
     assert (asking.project / "one.txt").read_text(encoding="utf-8") == "two\n"
 
 
+@pytest.mark.parametrize(("typed", "after"), [("y\n", "two\n"), ("n\n", "one\n")])
+def test_what_a_subagent_asks_is_asked_at_the_same_terminal(
+    asking: Installation, typed: str, after: str
+) -> None:
+    with asking.at_terminal("run", *MODEL, f"use a subagent to {EDIT}") as process:
+        shown = shown_until(process.terminal, "[N]o: ")
+        process.answer(typed)
+    assert "A subagent asks (general: " in shown
+    assert "| +two" in shown
+    assert (asking.project / "one.txt").read_text(encoding="utf-8") == after
+
+
 def test_an_answer_of_another_client_takes_the_question_from_the_screen(
     asking: Installation,
 ) -> None:

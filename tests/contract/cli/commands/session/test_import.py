@@ -1,4 +1,4 @@
-"""`perdure import`: a Session that was exported is the same elsewhere, and hostile files are not."""
+"""`perdure import`: an exported Session is the same elsewhere; other files are refused."""
 
 import json
 from pathlib import Path
