@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.contract.cli.command import MODEL, Installation, shown_until
+from tests.contract.cli.command import MODEL, PATIENCE_SECONDS, Installation, shown_until
 
 EDIT = "replace `one` with `two` in one.txt"
 
@@ -29,6 +29,15 @@ def test_the_diff_of_an_edit_is_shown_before_it_can_be_allowed(
     assert "| +two" in shown
     assert shown.index("| +two") < shown.index("Allow edit?")
     assert (asking.project / "one.txt").read_text(encoding="utf-8") == after
+
+
+def test_a_refusal_without_a_reason_ends_the_run_and_says_so(asking: Installation) -> None:
+    with asking.at_terminal("run", *MODEL, EDIT) as process:
+        shown_until(process.terminal, "[N]o: ")
+        os.write(process.terminal, b"n\n")
+        shown = shown_until(process.terminal, "was refused\r\n")
+        assert process.child.wait(PATIENCE_SECONDS) == 1
+    assert shown.splitlines()[-1] == "stopped: the permission was refused"
 
 
 def test_a_request_that_waits_from_an_earlier_process_is_asked_again(
@@ -73,5 +82,5 @@ def test_an_answer_of_another_client_takes_the_question_from_the_screen(
         answered = asking.python(program, url, os.fspath(asking.project))
         assert answered.returncode == 0, answered.stderr
         shown_until(process.terminal, "Another client has answered")
-        assert process.child.wait(30) == 0
+        assert process.child.wait(PATIENCE_SECONDS) == 0
     assert (asking.project / "one.txt").read_text(encoding="utf-8") == "two\n"
