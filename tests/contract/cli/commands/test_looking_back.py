@@ -56,7 +56,9 @@ def test_the_changes_of_a_session_are_a_diff_of_each(changed: Installation) -> N
     told = changed.perdure("diff").stdout
     assert "+Hello\n" in told
     assert "-one\n+two\n" in told
-    assert changed.perdure("diff", "--stat").stdout == "write made.txt\nedit one.txt\n"
+    assert changed.perdure("diff", "--stat").stdout == (
+        "added made.txt +1 -0\nmodified one.txt +1 -1\n"
+    )
     listed = json.loads(changed.perdure("diff", "--format", "json").stdout)
     assert [change["path"] for change in listed] == ["made.txt", "one.txt"]
 
