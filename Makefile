@@ -95,6 +95,8 @@ lock: $(READY) ## resolve the locked packages again; needs uv
 		--output-file requirements-dev.lock
 	uv export --quiet --frozen --no-dev --no-emit-project --no-header --no-annotate \
 		--output-file requirements-run.lock
+	uv export --quiet --frozen --only-group compare --no-emit-project --no-header --no-annotate \
+		--output-file requirements-compare.lock
 	rm uv.lock
 
 dist: ## build the wheel and the sdist in dist/, and check them
@@ -105,5 +107,5 @@ dist: ## build the wheel and the sdist in dist/, and check them
 	.scratch/release/bin/twine check --strict dist/*
 
 clean: ## remove everything that these targets created
-	rm -rf .venv .venv-run .bench .scratch dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-run .venv-compare .bench .scratch dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +

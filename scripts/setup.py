@@ -1,9 +1,10 @@
-"""Creates a virtual environment with locked packages: `.venv` for work, or `.venv-run` to run.
+"""Creates a virtual environment with locked packages: `.venv` for work, `.venv-run` to run.
 
 `python scripts/setup.py` installs what developers need (requirements-dev.lock), this project in
 editable form, and bytecode; `python scripts/setup.py run` only what running needs
-(requirements-run.lock). Uses `uv` when it is on PATH and pip otherwise; both check the hashes of
-the lock. The configuration of the machine decides which package index is used.
+(requirements-run.lock), and `compare` the other libraries of docs/comparison.md. Uses `uv` when it
+is on PATH and pip otherwise; both check the hashes of the lock. The configuration of the machine
+decides which package index is used.
 """
 
 import importlib.util
@@ -19,11 +20,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An environment to make: where, from which lock, and whether the project is installed."""
+    """An environment to make: where, from which lock, and what of the project is in it."""
 
     venv: Path
     lock: Path
-    with_project: bool
+    with_project: bool = False
+    with_command: bool = False
 
     @property
     def python(self) -> Path:
@@ -32,7 +34,8 @@ class Target:
 
 TARGETS = {
     "dev": Target(ROOT / ".venv", ROOT / "requirements-dev.lock", with_project=True),
-    "run": Target(ROOT / ".venv-run", ROOT / "requirements-run.lock", with_project=False),
+    "run": Target(ROOT / ".venv-run", ROOT / "requirements-run.lock", with_command=True),
+    "compare": Target(ROOT / ".venv-compare", ROOT / "requirements-compare.lock"),
 }
 
 
@@ -65,7 +68,7 @@ def install(target: Target, commands: Sequence[Sequence[str]]) -> None:
         subprocess.run(command, cwd=ROOT, check=True)
     # Installers do not compile editable modules, and where bytecode is not written on import,
     # each start would compile them again.
-    if not target.with_project:
+    if target.with_command:
         write_command(target)
     compiler = [str(target.python), "-m", "compileall", "-q", "src"]
     subprocess.run(compiler, cwd=ROOT, check=True)

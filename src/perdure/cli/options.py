@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from msgspec.structs import replace
 
-from perdure.cli import suggestion
-from perdure.cli.completion_script import OptionWords
 from perdure.cli.problem import USAGE_STATUS
 from perdure.core import limits
 from perdure.host import environment
@@ -21,6 +19,8 @@ from perdure.schema.approval.permission import Headless
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
+
+    from perdure.cli.completion_script import OptionWords
 
 _describes: ContextVar[bool] = ContextVar("describes", default=False)
 """Whether the parser of a command is wanted, and not its help."""
@@ -35,8 +35,11 @@ class CommandParser(argparse.ArgumentParser):
         """The options of the command, in all their spellings."""
         return [name for action in self.actions for name in action.option_strings]
 
-    def list_words(self) -> Iterable[OptionWords]:
+    def list_words(self) -> "Iterable[OptionWords]":
         """What can be completed: options with their values, and words that arguments take."""
+        # Imported late: only `perdure completion` needs it.
+        from perdure.cli.completion_script import OptionWords
+
         for action in self.actions:
             if action.option_strings or action.choices:
                 yield OptionWords(
@@ -58,7 +61,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         # Imported late: a command without a mistake does not need it.
-        from perdure.cli import terminal
+        from perdure.cli import suggestion, terminal
 
         words = message.removeprefix(_UNKNOWN).split()
         if message.startswith(_UNKNOWN) and words:
@@ -75,6 +78,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
+            from perdure.cli import suggestion
+
             known = [str(choice) for choice in action.choices]
             close = suggestion.did_you_mean(str(value), known)
             raise argparse.ArgumentError(action, f"{value} is none of {', '.join(known)}{close}")

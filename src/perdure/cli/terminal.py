@@ -63,7 +63,14 @@ class _Status(State):
     is_shown: bool = False
 
 
+class _Question(State):
+    """Whether a question waits for what the user types."""
+
+    is_open: bool = False
+
+
 _status: Final = _Status()
+_question: Final = _Question()
 
 
 class Cleaner:
@@ -250,12 +257,19 @@ async def ask(question: str) -> str:
     loop = asyncio.get_running_loop()
     typed = asyncio.Event()
     loop.add_reader(source, typed.set)
+    _question.is_open = True
     try:
         await typed.wait()
     finally:
+        _question.is_open = False
         loop.remove_reader(source)
     # A terminal delivers whole lines, so this read does not block.
     return os.read(source, _ANSWER_BYTES_MAX).decode(errors="replace").strip()
+
+
+def is_asking() -> bool:
+    """Return whether a question waits for what the user types."""
+    return _question.is_open
 
 
 def _drop_typed(source: int) -> None:

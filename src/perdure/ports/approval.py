@@ -3,11 +3,11 @@
 A tool does not know who answers, or in which process.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from perdure.core.approval.rules import ResourceParts
-from perdure.schema.approval.permission import Effect, PermissionSource
+from perdure.schema.approval.permission import Effect, PermissionSource, ProposedChange
 from perdure.schema.approval.question import Answers, Question, QuestionSource
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import SessionID
@@ -34,6 +34,8 @@ class PermissionAsk(Value, kw_only=True):
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
     """The agents that called this Session, up to the root; their rules apply too."""
+    changes: Callable[[], Awaitable[tuple[ProposedChange, ...]]] | None = None
+    """Computes what it would do to files; called only if a person is asked."""
     refine: "Callable[[], PermissionAsk] | None" = None
     """Builds a more detailed request, used only if rules distinguish resources."""
 

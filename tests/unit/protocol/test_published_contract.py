@@ -45,6 +45,9 @@ REASONS: Final[Mapping[str, str]] = {
     r" \.data\[\]\.(scope|directory|sessionID|agent|expires)\?: (string|number)": (
         "where an approval counts, and until when"
     ),
+    r"\+ v2\.(session\.)?permission\.\S+ answer \.data(\[\])?\.changes.*": (
+        "a person sees what an edit would change before allowing it"
+    ),
     r"- v2\.session\.permission\.create body \.source\..+": "see the next one",
     r"\+ v2\.session\.permission\.create body \.source<tool>.+": "a union as soon as null is",
     r"- \S+ answer \S+\.state\.attachments.+": "nothing ever fills it: files are content",

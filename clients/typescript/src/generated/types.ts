@@ -855,6 +855,7 @@ export interface PermissionRequest {
   readonly save?: readonly string[] | undefined
   readonly metadata?: { readonly [key: string]: JsonValue } | undefined
   readonly source?: PermissionSource | undefined
+  readonly changes?: readonly ProposedChange[] | undefined
 }
 
 /** `permission.v2.asked`. */
@@ -979,6 +980,15 @@ export interface PromptRevisedEvent {
   readonly durable: DurablePlace
   readonly location?: LocationRef | undefined
   readonly data: PromptRevised
+}
+
+/** What a tool would do to one file if it is allowed. */
+export interface ProposedChange {
+  readonly path: string
+  readonly status: "added" | "deleted" | "modified"
+  readonly additions: number
+  readonly deletions: number
+  readonly patch: string
 }
 
 /** The baseline of the current Context Epoch, the messages after it, and the next request. */

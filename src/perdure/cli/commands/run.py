@@ -13,14 +13,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from perdure.cli import (
-    options,
-    permission_prompt,
-    question_prompt,
-    remote,
-    session_choice,
-    terminal,
-)
+from perdure.cli import options, permission_prompt, question_prompt, remote, terminal
 from perdure.cli.commands import trust
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, Problem
 from perdure.cli.render.session_text import SessionText, describe_totals
@@ -45,6 +38,8 @@ from perdure.schema.value import Value
 if TYPE_CHECKING:
     from perdure.client.generated import types
 
+_LAST: Final = "last"
+"""As session_choice.LAST, which a new Session does not load."""
 _EXAMPLES: Final = """\
 perdure run "explain the failing test"
 perdure run --continue "now fix it"
@@ -94,7 +89,7 @@ def _parse(argv: list[str]) -> _Arguments:
     )
     _add_options(parser)
     given = parser.parse_args(argv)
-    session = session_choice.LAST if given.continues else given.session
+    session = _LAST if given.continues else given.session
     prompt = _read_prompt(given.prompt)
     if not prompt.strip() and (session is None or given.files or "-" in given.prompt):
         parser.error("the prompt is empty; give it as arguments, or `-` to read it from stdin")
@@ -296,7 +291,8 @@ async def _prepare_session(client: WireClient, arguments: _Arguments) -> str:
             agent=arguments.agent, model=arguments.model, location=location
         )
         return created["id"]
-    # Imported late: a new Session does not need it.
+    # Imported late: a new Session does not need them.
+    from perdure.cli import session_choice
     from perdure.cli.remote_source import RemoteSource
 
     session_id = await session_choice.find_session(

@@ -19,7 +19,7 @@ _MAIN_INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "grep": ("pattern", "path"),
     "read": ("path",),
     "skill": ("name",),
-    "task": ("agent", "description"),
+    "task": ("subagent_type", "description"),
     "webfetch": ("url",),
     "websearch": ("query",),
     "write": ("path",),

@@ -53,6 +53,8 @@ class RunProgress:
         """Set when the Session was idle here before the prompt was promoted."""
         self._failure: str | None = None
         """Why the last step failed."""
+        self._refusal: str | None = None
+        """What was refused in the last step, which stops the run unless a reason was given."""
         self._finish: str | None = None
         """The finish reason of the last step; None while it runs."""
 
@@ -82,6 +84,8 @@ class RunProgress:
             await self._show_log()
             if self._failure is not None or self._finish not in _UNFINISHED:
                 break
+            if self._refusal is not None:
+                return Outcome(FAILED_STATUS, self._refusal)
             if looks == _LOOKS_MAX:
                 raise Problem(
                     f"the prompt in {session_id} has no answer: its run was interrupted or waits;"
@@ -102,7 +106,17 @@ class RunProgress:
         if not self._note(event):
             return False
         self._output.show(event)
+        self._note_refusal(event)
         return event["type"] == "session.status" and self._is_ended(event["data"]["status"])
+
+    def _note_refusal(self, event: JsonObject) -> None:
+        match event["type"]:
+            case "permission.v2.replied" if event["data"]["reply"] == "reject":
+                self._refusal = "stopped: the permission was refused"
+            case "question.v2.rejected":
+                self._refusal = "stopped: the question was declined"
+            case _:
+                pass
 
     def _note(self, event: JsonObject) -> bool:
         """Keep what the event says about the end; return whether it is yet to be shown."""
@@ -119,7 +133,7 @@ class RunProgress:
                     # How earlier work ended is not how this prompt ends.
                     self._promoted, self._failure, self._finish = True, None, None
             case "session.next.step.started":
-                self._failure, self._finish = None, None
+                self._failure, self._finish, self._refusal = None, None, None
             case "session.next.step.ended":
                 self._finish = data["finish"]
             case "session.next.step.failed":

@@ -105,7 +105,8 @@ class RequestQueue:
             return
         if next(iter(self._waiting)) != request_id:
             del self._waiting[request_id]
-        elif self._answering is not None:
+        elif self._answering is not None and terminal.is_asking():
+            # Otherwise it is the answer that was typed here, on its way.
             self._answering.cancel()
 
     async def _is_new(self, request: JsonObject) -> bool:

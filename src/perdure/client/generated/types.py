@@ -1136,6 +1136,16 @@ class PermissionSource(TypedDict):
     callID: str
 
 
+class ProposedChange(TypedDict):
+    """What a tool would do to one file if it is allowed."""
+
+    path: str
+    status: Literal["added", "deleted", "modified"]
+    additions: int
+    deletions: int
+    patch: str
+
+
 class PermissionRequest(TypedDict):
     id: str
     sessionID: str
@@ -1144,6 +1154,7 @@ class PermissionRequest(TypedDict):
     save: NotRequired[list[str]]
     metadata: NotRequired[dict[str, JsonValue]]
     source: NotRequired[PermissionSource]
+    changes: NotRequired[list[ProposedChange]]
 
 
 class PermissionRequestEvent(TypedDict):

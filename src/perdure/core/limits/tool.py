@@ -129,7 +129,7 @@ WILDCARD_CACHE_ITEMS_MAX: Final = 4_096
 
 # Rules for files.
 OMITTED_NAMES_MAX: Final = 20  # files that a search names because they need permission
-PERMISSION_DIFF_CHARS_MAX: Final = 20_000  # stored with a request, and sent to every client
+PERMISSION_DIFF_CHARS_MAX: Final = 40_000  # stored with a request, and sent to every client
 
 # Commands in the background. They outlive the call, the run and this process, but not these limits.
 JOBS_PER_SESSION_MAX: Final = 8  # running at a time

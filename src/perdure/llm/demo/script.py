@@ -19,8 +19,8 @@ SHOWN_CHARS_MAX: Final = 80
 INTRODUCTION: Final = "This is the demo model: a fixed script, not an AI."
 
 _VERBS: Final = (
-    "add|append|cat|change|create|delete|display|do|execute|explain|find|finish|grep|in|list|make"
-    "|move|open|print|put|read|remove|rename|replace|run|save|search|show|stop|which|write"
+    "add|append|ask|call|cat|change|create|delete|display|do|execute|explain|find|finish|grep|in|list|make"
+    "|move|open|print|put|read|remove|rename|replace|run|save|search|show|stop|use|which|write"
 )
 _BEGINS_A_TASK: Final = (
     rf"(?=(?:(?:please|now|also|finally|next|afterwards|again),? ){{0,3}}(?:{_VERBS})\b)"

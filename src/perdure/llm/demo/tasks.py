@@ -168,6 +168,17 @@ def _read_file(match: re.Match[str]) -> Part:
     )
 
 
+def _call_subagent(match: re.Match[str]) -> Part:
+    agent, request = match["agent"] or "general", match["request"].strip()
+    description = " ".join(request.split()[:5])
+    given: JsonObject = {"subagent_type": agent, "description": description, "prompt": request}
+    return Part(
+        calls=(Call(says=f"The subagent {agent} does this part.", tool="task", input=given),),
+        closing="The subagent answered:",
+        shows_result=True,
+    )
+
+
 def _bash(says: str, command: str, *, repeatable: bool = False) -> Part:
     call = Call(says=says, tool="bash", input={"command": command}, repeatable=repeatable)
     return Part(calls=(call,), closing="The command has ended. Its output:", shows_result=True)
@@ -191,6 +202,15 @@ _TEST_RUN: Final = re.compile(
 """Commands that do no harm when they are run again."""
 _FILE: Final = r"[\"'`]?(?P<path>[\w./-]{0,200}\.\w{1,10}|[\w./-]{0,150}\w{1,50})[\"'`]?"
 TASKS: Final = (
+    Task(
+        "call a subagent",
+        "use a subagent to list the files",
+        _words(
+            r"^(?:use|ask|call|let) (?:a |the )?(?:(?P<agent>[a-z]{2,30}) )?(?:sub)?agent"
+            r"(?: to)? (?P<request>.{2,500})"
+        ),
+        _call_subagent,
+    ),
     Task(
         "ask for a permission",
         "show me a permission request",

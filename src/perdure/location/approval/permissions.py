@@ -38,6 +38,7 @@ from perdure.schema.approval.permission import (
     Headless,
     PermissionDecision,
     PermissionRequest,
+    ProposedChange,
     Reply,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
@@ -238,7 +239,7 @@ class LocationPermissions:
 
     async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
         judge = self._judge(ask)
-        request = _request(request_id, ask)
+        request = _request(request_id, ask, () if ask.changes is None else await ask.changes())
         stored = await self._adopt(request)
         if isinstance(stored.request, PermissionRequest):
             request = stored.request
@@ -348,7 +349,9 @@ class LocationPermissions:
                 self._settle(pending, "reject", Declined())
 
 
-def _request(request_id: PermissionID, ask: PermissionAsk) -> PermissionRequest:
+def _request(
+    request_id: PermissionID, ask: PermissionAsk, changes: tuple[ProposedChange, ...]
+) -> PermissionRequest:
     return PermissionRequest(
         id=request_id,
         session_id=ask.session_id,
@@ -357,6 +360,7 @@ def _request(request_id: PermissionID, ask: PermissionAsk) -> PermissionRequest:
         save=ask.save or UNSET,
         metadata=UNSET if ask.metadata is None else ask.metadata,
         source=ask.source or UNSET,
+        changes=changes or UNSET,
     )
 
 

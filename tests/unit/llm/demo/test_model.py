@@ -19,7 +19,7 @@ from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 
-TOOLS = ("bash", "edit", "glob", "grep", "read", "write")
+TOOLS = ("bash", "edit", "glob", "grep", "read", "task", "write")
 
 
 def request(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> LLMRequest:
@@ -82,6 +82,15 @@ async def play(text: str, results: list[ToolResult]) -> tuple[list[ToolCall], st
         ),
         ("show me a permission request", "read", {"path": "/etc/hosts"}),
         ("read Makefile", "read", {"path": "Makefile"}),
+        (
+            "use the explore agent to list the files",
+            "task",
+            {
+                "subagent_type": "explore",
+                "description": "list the files",
+                "prompt": "list the files",
+            },
+        ),
         ("show me the file src/a.py", "read", {"path": "src/a.py"}),
         ("list the files in src", "glob", {"pattern": "src/**/*"}),
         ("delete old.txt", "bash", {"command": "rm -- old.txt"}),
