@@ -148,6 +148,9 @@ class McpServers:
     def get(self, name: str) -> RunningServer | None:
         return self._running.get(name)
 
+    def list_running(self) -> tuple[RunningServer, ...]:
+        return tuple(self._running.values())
+
     def restart(self, name: str) -> bool:
         """Start a server again, or for the first time; returns whether there is one to start."""
         server = next((one for one in self._settings.servers if one.name == name), None)

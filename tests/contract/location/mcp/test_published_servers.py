@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from perdure.location.mcp import resources
 from perdure.schema.session.tool import FileContent, TextContent
 from perdure.tools.api.registry import Settled, ToolError, ToolSuccess
+from perdure.tools.api.tool import ToolFailure
 from tests.support import node
 from tests.support.mcp.mcp_bench import McpBench, mcp_bench
 from tests.support.mcp.real_servers import npm_command, npm_server, python_server
@@ -163,3 +165,26 @@ async def test_an_address_where_nothing_listens_fails_in_words(bench: McpBench) 
     assert await bench.prepare() == []
     assert bench.info("nothing").status == "failed"
     assert "connect" in str(bench.info("nothing").error).lower()
+
+
+async def test_resources_and_prompts_of_everything(bench: McpBench) -> None:
+    bench.configure(everything=await npm_server("server-everything", "stdio"))
+    assert "mcp_read_resource" in await bench.prepare()
+    listed = await bench.call("mcp_read_resource", server="everything")
+    assert isinstance(listed, ToolSuccess)
+    uri = listed.structured["resources"][0]["uri"]
+    read = await bench.call("mcp_read_resource", server="everything", uri=uri)
+    assert uri in text_of(read)
+    attached = await resources.read_attached(bench.servers, f"mcp://everything/{uri}")
+    assert isinstance(read, ToolSuccess)
+    assert attached == read.content
+    missing = await bench.call("mcp_read_resource", server="everything", uri="demo://nothing")
+    assert isinstance(missing, ToolError)
+    for wrong in ("mcp://nothing/x", "mcp://everything", "mcp://"):
+        with pytest.raises(ToolFailure):
+            await resources.read_attached(bench.servers, wrong)
+    commands = {command.name: command for command in await bench.tools.list_commands()}
+    assert "everything:simple-prompt" in commands
+    assert commands["everything:simple-prompt"].template
+    with_arguments = [command for command in commands.values() if "$1" in command.template]
+    assert with_arguments
