@@ -53,7 +53,7 @@ def resource_urls(url: str, challenge: str) -> tuple[str, ...]:
     named = _METADATA.search(challenge)
     well_known = "/.well-known/oauth-protected-resource"
     found = (
-        *((urljoin(url, named.group(1)),) if named else ()),
+        _join(url, named.group(1)) if named else "",
         _at(url, f"{well_known}{parts.path.rstrip('/')}"),
         _at(url, well_known),
     )
@@ -164,6 +164,13 @@ def is_safe(url: str) -> bool:
 
 def _address(value: JsonValue, otherwise: str) -> str:
     return value if isinstance(value, str) else otherwise
+
+
+def _join(url: str, given: str) -> str:
+    try:
+        return urljoin(url, given)
+    except ValueError:
+        return ""
 
 
 def _at(url: str, path: str) -> str:
