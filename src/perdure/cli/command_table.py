@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "auth": "List, store and remove the credentials of providers",
         "config": "Show the configuration of this directory and its sources",
         "trust": "Let all settings of a project's configuration count",
+        "mcp": "List, add and test MCP servers, and log in to remote ones",
         "doctor": "Check versions, paths, the database and the configuration",
         "storage": "Show what takes up disk space, and free some of it",
         "backup": "Copy all Sessions to a directory while servers run",
@@ -48,7 +49,10 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 
 _PACKAGE = "perdure.cli.commands"
-_MODULES = {"import": f"{_PACKAGE}.session.import_session"}
+_MODULES = {
+    "import": f"{_PACKAGE}.session.import_session",
+    "mcp": f"{_PACKAGE}.mcp.command",
+}
 """Modules that are not named like their command."""
 
 

@@ -30,6 +30,7 @@ from perdure.location.context.configured_instructions import ConfiguredInstructi
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import ContextRegistry
 from perdure.location.location import Location
+from perdure.location.mcp import resources
 from perdure.location.mcp.offered_tools import McpTools
 from perdure.location.mcp.servers import McpServers, McpServices, ServerEnvironment
 from perdure.location.models import cloud_logins
@@ -238,7 +239,7 @@ def _build(
         references=references,
         commands=_commands(ref, shared, root, settings),
         files=files,
-        attachments=_attachments(shared, services, permissions),
+        attachments=_attachments(shared, services, permissions, kept.mcp_servers),
         terminals=kept.terminals,
         language_servers=kept.language_servers,
         mcp_servers=kept.mcp_servers,
@@ -269,10 +270,14 @@ def _server_environment(shared: SharedServices, files: LocationFiles) -> ServerE
 
 
 def _attachments(
-    shared: SharedServices, services: ToolServices, permissions: LocationPermissions
+    shared: SharedServices,
+    services: ToolServices,
+    permissions: LocationPermissions,
+    mcp_servers: McpServers,
 ) -> Attachments:
     typed = shared.open_files(replace(services, permissions=AttachmentPermissions(permissions)))
-    return Attachments(lambda: typed.environment, permissions)
+    read_resource = partial(resources.read_attached, mcp_servers)
+    return Attachments(lambda: typed.environment, permissions, read_resource)
 
 
 def _contribute(location: Location, shared: SharedServices) -> None:

@@ -635,6 +635,22 @@ export interface McpChangedEvent {
   readonly data: McpChanged
 }
 
+export interface McpServerInfo {
+  readonly name: string
+  readonly type: "local" | "remote"
+  readonly status:
+    | "connected"
+    | "disabled"
+    | "failed"
+    | "needs_auth"
+    | "starting"
+    | "untrusted"
+    | "waiting"
+  readonly tools?: readonly string[] | undefined
+  readonly error?: string | undefined
+  readonly problems?: readonly string[] | undefined
+}
+
 /** The user excluded a message, or one result in it, from what the model is sent. */
 export interface MessageExcluded {
   readonly timestamp: number

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from perdure.schema.session.usage import SessionUsage
     from perdure.schema.settings.agent import AgentInfo
     from perdure.schema.settings.command import CommandInfo
+    from perdure.schema.settings.mcp import McpServerInfo
     from perdure.schema.settings.reference import ReferenceInfo
     from perdure.schema.settings.skill import SkillInfo
     from perdure.schema.settings.trust import TrustInfo
@@ -692,6 +693,73 @@ class LocationsGroup:
         """Get the trust requests of a Location's configuration that are not granted."""
         return self._blocking.run(
             self._group.trust(directory=directory, workspace=workspace, options=options),
+        )
+
+
+class McpGroup:
+    def __init__(self, group: typed_operations.McpGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """List the MCP servers of a Location and their states; starts nothing."""
+        return self._blocking.run(
+            self._group.list(directory=directory, workspace=workspace, options=options),
+        )
+
+    def restart(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> McpServerInfo:
+        """Start an MCP server again."""
+        return self._blocking.run(
+            self._group.restart(
+                name=name,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
+    def login(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> Attempt:
+        """Begin a login to a remote MCP server; complete it as an attempt."""
+        return self._blocking.run(
+            self._group.login(name=name, directory=directory, workspace=workspace, options=options),
+        )
+
+    def logout(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Remove the stored login of an MCP server."""
+        return self._blocking.run(
+            self._group.logout(
+                name=name,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
         )
 
 
@@ -1526,6 +1594,7 @@ class BlockingGroups:
         self.health = HealthGroup(groups.health, blocking)
         self.integrations = IntegrationsGroup(groups.integrations, blocking)
         self.locations = LocationsGroup(groups.locations, blocking)
+        self.mcp = McpGroup(groups.mcp, blocking)
         self.models = ModelsGroup(groups.models, blocking)
         self.permissions = PermissionsGroup(groups.permissions, blocking)
         self.projects = ProjectsGroup(groups.projects, blocking)

@@ -917,6 +917,17 @@ class McpChangedEvent(TypedDict):
     data: McpChanged
 
 
+class McpServerInfo(TypedDict):
+    name: str
+    type: Literal["local", "remote"]
+    status: Literal[
+        "connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"
+    ]
+    tools: NotRequired[list[str]]
+    error: NotRequired[str]
+    problems: NotRequired[list[str]]
+
+
 class MessageExcluded(TypedDict):
     """The user excluded a message, or one result in it, from what the model is sent."""
 

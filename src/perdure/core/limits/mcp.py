@@ -37,3 +37,6 @@ MCP_FORM_FIELDS_MAX: Final = 20  # of one form that a server asks a person to fi
 MCP_QUESTION_CHARS_MAX: Final = 4_000  # of the words of a server in a question
 MCP_HEADER_CHARS_MAX: Final = 100  # of the name of a field, and of an option
 MCP_FORM_TRIES_MAX: Final = 3  # of answers that do not fit; then the form is declined
+MCP_PROMPTS_MAX: Final = 50  # of a server; the rest is not offered as commands
+MCP_PROMPT_CHARS_MAX: Final = 64 * 1024  # of the text of a prompt
+MCP_RESOURCES_LISTED_MAX: Final = 200  # that a model is shown of one server

@@ -106,8 +106,10 @@ def _field(name: str, schema: JsonValue, *, message: str, required: bool) -> For
     if kind not in {"string", "number", "integer", "boolean", "array"}:
         return None
     listed: JsonValue = schema.get("items") if kind == "array" else schema
-    choices = _choices(listed if jsonc.is_object(listed) else {})
-    if kind == "boolean":
+    choices: dict[str, str] = {}
+    if kind in {"string", "array"} and jsonc.is_object(listed):
+        choices = _choices(listed)
+    elif kind == "boolean":
         choices = {_YES: _YES, _NO: _NO}
     if kind == "array" and not choices:
         return None
@@ -139,7 +141,7 @@ def _choices(schema: JsonObject) -> dict[str, str]:
     return {
         _text(label, limits.MCP_HEADER_CHARS_MAX): value
         for label, value in pairs
-        if isinstance(label, str) and isinstance(value, str)
+        if isinstance(label, str) and label.strip() and isinstance(value, str)
     }
 
 

@@ -34,6 +34,8 @@ class McpToolList(Record):
 
     tools: tuple[McpTool, ...] = ()
     instructions: str = ""
+    has_resources: bool = False
+    """Whether it has resources that can be read."""
 
     def encode(self) -> bytes:
         return codec.encode(self)
@@ -62,7 +64,13 @@ def decode(data: bytes) -> McpToolList:
     return codec.decode(McpToolList, data)
 
 
-def read_list(tools: Iterable[JsonValue], instructions: str, *, fault: FindFault) -> ReadList:
+def read_list(
+    tools: Iterable[JsonValue],
+    instructions: str,
+    *,
+    has_resources: bool = False,
+    fault: FindFault,
+) -> ReadList:
     """Read what a server sent; `fault` says what keeps a schema from being offered."""
     reading = _Reading(fault)
     given = tuple(tools)
@@ -74,6 +82,7 @@ def read_list(tools: Iterable[JsonValue], instructions: str, *, fault: FindFault
     found = McpToolList(
         tools=tuple(sorted(reading.tools.values(), key=lambda tool: tool.name)),
         instructions=_bounded(_clean(instructions), limits.MCP_INSTRUCTIONS_CHARS_MAX),
+        has_resources=has_resources,
     )
     return ReadList(list=found, problems=_summary(reading.problems))
 

@@ -5,31 +5,23 @@ the first connection, in a thread, so that a program without servers starts and 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from perdure.ports import PipedProcesses
 from perdure.ports.mcp import McpConnection, McpEndpoint, McpError, McpHandlers, McpProcess
-
-if TYPE_CHECKING:
-    import httpx2
 
 _ADAPTER: Final = "perdure.host.mcp.sdk_connection"
 _PACKAGES: Final = ("mcp", "mcp_types")
 
 
 class LocalMcpConnector:
-    """Adapter of ports.mcp.McpConnector. `http_auth` makes what authorizes requests to a URL."""
+    """Adapter of ports.mcp.McpConnector."""
 
-    def __init__(
-        self,
-        processes: PipedProcesses,
-        http_auth: "Callable[[str], httpx2.Auth | None]" = lambda url: None,
-    ) -> None:
+    def __init__(self, processes: PipedProcesses) -> None:
         self._processes = processes
-        self._http_auth = http_auth
 
     @asynccontextmanager
     async def connect(
@@ -46,7 +38,7 @@ class LocalMcpConnector:
         opened = (
             adapter.open_process(target, handlers, processes=self._processes)
             if isinstance(target, McpProcess)
-            else adapter.open_endpoint(target, handlers, auth=self._http_auth(target.url))
+            else adapter.open_endpoint(target, handlers)
         )
         async with opened as connection:
             yield connection

@@ -73,7 +73,7 @@ async def open_process(
 
 @asynccontextmanager
 async def open_endpoint(
-    target: McpEndpoint, handlers: McpHandlers, *, auth: httpx2.Auth | None
+    target: McpEndpoint, handlers: McpHandlers
 ) -> AsyncGenerator[McpConnection]:
     closing = _Closing()
 
@@ -82,7 +82,7 @@ async def open_endpoint(
 
     timeout = httpx2.Timeout(limits.MCP_CONNECT_SECONDS_MAX, read=limits.MCP_TIMEOUT_SECONDS_MAX)
     async with httpx2.AsyncClient(
-        headers=dict(target.headers), auth=auth, timeout=timeout, event_hooks={"response": [look]}
+        headers=dict(target.headers), timeout=timeout, event_hooks={"response": [look]}
     ) as client:
         transport = inbound.checked_streams(
             streamable_http_client(
@@ -217,7 +217,7 @@ class SdkConnection:
             answer = await request
         except _FAILURES as error:
             failure = _translated(error, self._closing)
-            if _is_lost(error):
+            if _is_lost(error) or self._closing.refused:
                 self._closing.close(str(failure))
             raise failure from error
         except BaseExceptionGroup as group:

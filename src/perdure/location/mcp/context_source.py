@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextSource, Observation, Renderer
+from perdure.core.mcp import tool_names
 from perdure.core.text import xml_tags
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue, Record
@@ -33,16 +34,20 @@ class OfferedTools(Record):
     servers: tuple[OfferedServer, ...]
     searched: bool = False
     """Whether tools are found by search instead of being offered one by one."""
+    resources: bool = False
+    """Whether resources can be read."""
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(name for server in self.servers for name in server.tools)
+        own = (tool_names.READ_RESOURCE,) if self.resources else ()
+        return frozenset((*own, *(name for server in self.servers for name in server.tools)))
 
     def tells_the_same(self, other: "OfferedTools") -> bool:
         """Whether the model has nothing new to be told."""
         return (
             self.names == other.names
             and self.searched == other.searched
+            and self.resources == other.resources
             and [one.server for one in self.servers] == [one.server for one in other.servers]
         )
 

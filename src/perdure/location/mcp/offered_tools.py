@@ -21,11 +21,12 @@ from perdure.core.mcp import tool_names
 from perdure.core.mcp.tool_names import McpToolName
 from perdure.core.settings.mcp_servers import McpSettings
 from perdure.llm.request import ToolDefinition
-from perdure.location.mcp import context_source, search_tools
+from perdure.location.mcp import context_source, prompts, resources, search_tools
 from perdure.location.mcp.call import McpCaller, OfferedTool
 from perdure.location.mcp.context_source import OfferedServer, OfferedTools, ServerInstructions
 from perdure.location.mcp.servers import McpServers
 from perdure.schema import codec
+from perdure.schema.settings.command import CommandInfo
 from perdure.schema.settings.mcp import McpServerInfo
 from perdure.tools.api.registry import (
     NOTHING_LISTED,
@@ -56,7 +57,7 @@ class McpTools:
         self._refused: frozenset[McpToolName] = frozenset()
         self._listed: OrderedDict[OfferedTools, ListedTools] = OrderedDict()
         self._search: ExitStack | None = None
-        """The scope of the tools for search, once they are registered."""
+        """The scope of the tools of ours about servers, once they are registered."""
         self._estimate: ListedTools = NOTHING_LISTED
         self._seen: tuple[object, ...] = ()
 
@@ -89,7 +90,15 @@ class McpTools:
         )
         named = {server.server for server in servers}
         return context_source.observe(
-            OfferedTools(servers=servers, searched=searched and bool(servers)),
+            OfferedTools(
+                servers=servers,
+                searched=searched and bool(servers),
+                resources=any(
+                    known.list.has_resources and known.server.name in named
+                    for known in self._servers.known()
+                )
+                and not is_denied(given, tool_names.READ_RESOURCE),
+            ),
             tuple(
                 ServerInstructions(known.server.name, known.list.instructions)
                 for known in self._servers.known()
@@ -109,6 +118,11 @@ class McpTools:
                 self._listed.popitem(last=False)
         return kept
 
+    async def list_commands(self) -> tuple[CommandInfo, ...]:
+        """The prompts of the servers that are connected, as commands."""
+        found = [await prompts.list_commands(server) for server in self._servers.list_running()]
+        return tuple(command for commands in found for command in commands)
+
     def describe(self) -> tuple[McpServerInfo, ...]:
         names: dict[str, tuple[str, ...]] = {}
         for offered in self._tools.values():
@@ -123,7 +137,8 @@ class McpTools:
         if not self._tools:
             return NOTHING_LISTED
         found = {name: offered.definition for name, offered in self._tools.items()}
-        return {**found, **search_tools.DEFINITIONS}
+        own = {tool_names.READ_RESOURCE: resources.DEFINITION}
+        return {**found, **search_tools.DEFINITIONS, **own}
 
     def estimate(self) -> ListedTools:
         """About what a Session is offered, of what was registered last."""
@@ -175,7 +190,8 @@ class McpTools:
             self._registered[name] = offered.name, scope
         if self._tools and self._search is None:
             self._search = ExitStack()
-            for tool in search_tools.make_search_tools(self._caller, lambda: self._tools):
+            own = search_tools.make_search_tools(self._caller, lambda: self._tools)
+            for tool in (*own, resources.make_resource_tool(self._servers)):
                 self._search.enter_context(registry.register_schema(tool, listed=True))
 
     def _report_refused(self, refused: tuple[McpToolName, ...]) -> None:
@@ -190,9 +206,11 @@ class McpTools:
         self._refused = frozenset(refused)
 
     async def _define(self, offered: OfferedTools) -> ListedTools:
-        if offered.searched:
-            return search_tools.DEFINITIONS
         found: dict[str, ToolDefinition] = {}
+        if offered.resources:
+            found[tool_names.READ_RESOURCE] = resources.DEFINITION
+        if offered.searched:
+            return {**found, **search_tools.DEFINITIONS}
         for server in offered.servers:
             kept = await self._servers.get_list(server.digest)
             wanted = frozenset(server.tools)

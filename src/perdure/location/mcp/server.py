@@ -103,7 +103,7 @@ class RunningServer:
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolCallContext) -> JsonObject:
         """Call a tool, once the server is connected. Raises ToolFailure."""
-        connection = await self._wait_connected()
+        connection = await self.wait_connected()
         with self._calls.begin(context) as call:
             try:
                 async with asyncio.timeout(self.server.request_seconds) as limit:
@@ -118,9 +118,10 @@ class RunningServer:
             except McpError as error:
                 raise ToolFailure(f"The MCP server {self.server.name} failed: {error}") from error
 
-    async def connection(self) -> McpConnection:
-        """The connection, once there is one. Raises ToolFailure."""
-        return await self._wait_connected()
+    @property
+    def connection(self) -> McpConnection | None:
+        """The connection, if there is one now."""
+        return self._connection
 
     async def _connect_once(self) -> None:
         """Connect, and stay connected until the server ends or another start is asked for."""
@@ -173,8 +174,15 @@ class RunningServer:
                 logger.warning("the tools of %s were not read again: %s", self.server.name, error)
 
     async def _read_list(self, connection: McpConnection) -> None:
-        tools = await connection.list("tools") if "tools" in connection.lists else []
-        read = tool_list.read_list(tools, connection.instructions, fault=schema_tool.find_fault)
+        lists = connection.lists
+        tools = await connection.list("tools") if "tools" in lists else []
+        resources = await connection.list("resources") if "resources" in lists else []
+        read = tool_list.read_list(
+            tools,
+            connection.instructions,
+            has_resources=bool(resources),
+            fault=schema_tool.find_fault,
+        )
         if read.problems and read.problems != self.problems:
             left_out = "; ".join(read.problems)
             logger.warning("MCP server %s: not offered: %s", self.server.name, left_out)
@@ -197,7 +205,8 @@ class RunningServer:
         except TimeoutError:
             return
 
-    async def _wait_connected(self) -> McpConnection:
+    async def wait_connected(self) -> McpConnection:
+        """The connection, once there is one. Raises ToolFailure."""
         if self.status == "failed" and not self._stopped:
             left = self._next_start - asyncio.get_running_loop().time()
             if left > _SOON_SECONDS:

@@ -10,12 +10,13 @@ Invariant: `prepare` returns within a bounded time, whatever servers do, and doe
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from msgspec import UNSET
 
 from perdure.core import limits
+from perdure.core.mcp import authorization
 from perdure.core.mcp.tool_list import McpToolList
 from perdure.core.settings.mcp_servers import McpAddress, McpProgram, McpServer, McpSettings
 from perdure.location.mcp.server import RunningServer, ServerDeps
@@ -41,12 +42,19 @@ class ServerEnvironment(Confidential, kw_only=True):
     """The sandbox, for servers of the project."""
 
 
+async def _no_login(url: str) -> str | None:
+    """The default of `authorization`."""
+    return None
+
+
 class McpServices(Value, kw_only=True):
     """What the servers of all Locations share."""
 
     connector: McpConnector
     lists: ToolLists
     start: StartTask
+    authorization: Callable[[str], Awaitable[str | None]] = _no_login
+    """The header `Authorization` for a server at this address; None without a login."""
 
 
 class KnownServer(Value):
@@ -140,6 +148,9 @@ class McpServers:
     def get(self, name: str) -> RunningServer | None:
         return self._running.get(name)
 
+    def list_running(self) -> tuple[RunningServer, ...]:
+        return tuple(self._running.values())
+
     def restart(self, name: str) -> bool:
         """Start a server again, or for the first time; returns whether there is one to start."""
         server = next((one for one in self._settings.servers if one.name == name), None)
@@ -151,6 +162,15 @@ class McpServers:
         else:
             running.restart()
         return True
+
+    def reconnect(self, integration_id: str) -> None:
+        """Start the servers again whose login changed."""
+        for running in self._running.values():
+            target = running.server.target
+            if isinstance(target, McpAddress) and (
+                authorization.integration_id(target.url) == integration_id
+            ):
+                running.restart()
 
     def describe(self, offered: Mapping[str, tuple[str, ...]]) -> tuple[McpServerInfo, ...]:
         """The servers as clients see them; `offered` are the names of their tools."""
@@ -198,8 +218,10 @@ class McpServers:
 
     async def _resolve(self, server: McpServer) -> McpProcess | McpEndpoint:
         match server.target:
-            case McpAddress(url=url, headers=headers):
-                return McpEndpoint(url=url, headers=headers)
+            case McpAddress(url=url, headers=headers, oauth=oauth):
+                login = None if oauth is None else await self._services.authorization(url)
+                added = {} if login is None else {"Authorization": login}
+                return McpEndpoint(url=url, headers={**added, **headers})
             case McpProgram() as program:
                 return await self._resolve_program(server, program)
 

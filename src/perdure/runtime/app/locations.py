@@ -1,7 +1,11 @@
 """The services that every Location of a process shares, built from those of the engine."""
 
+from functools import partial
+
 from msgspec.structs import replace
 
+from perdure.core.credentials.keys import StoreUnreadable
+from perdure.core.mcp import authorization
 from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
@@ -14,6 +18,7 @@ from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.host.sandbox.launches import Launches
 from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.host.sandbox.network_proxy import NetworkProxy
+from perdure.llm.error import LLMError
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import SharedServices
@@ -27,6 +32,7 @@ from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.web_access import WebServices
 from perdure.net.transport import HttpTransport
 from perdure.ports.jobs import BackgroundJobs
+from perdure.ports.mcp import McpError, McpLoginRequiredError
 from perdure.ports.subagents import SubagentRunner
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
@@ -108,7 +114,23 @@ def _build_mcp(deps: EngineDeps, shared: LocationDeps) -> McpServices:
         connector=LocalMcpConnector(LocalPipedProcesses(shared.children)),
         lists=StoredToolLists(platform.database, platform.clock),
         start=lambda work: shared.background.start(work, name="MCP server"),
+        authorization=partial(_authorization, shared.credentials),
     )
+
+
+async def _authorization(credentials: Credentials, url: str) -> str | None:
+    """The header for a server with a stored login. Raises McpError if it was lost."""
+    name, stored = authorization.integration_id(url), credentials.stored()
+    if isinstance(stored, StoreUnreadable) or name not in stored:
+        return None
+    if authorization.origin(url) not in stored[name].origins:
+        return None
+    try:
+        return f"Bearer {await credentials.get_access_token(name)}"
+    except LLMError as error:
+        if error.reason == "authentication":
+            raise McpLoginRequiredError(str(error)) from error
+        raise McpError(str(error)) from error
 
 
 def _build_model_facts(deps: EngineDeps, shared: LocationDeps) -> ModelFactsCache:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from perdure.runtime.human.questions import Questions
     from perdure.runtime.locations.api import Files, Locations
     from perdure.runtime.locations.integrations import Integrations
+    from perdure.runtime.locations.mcp import McpServersOfLocations
     from perdure.runtime.locations.projects import ProjectList
     from perdure.runtime.locations.terminals import Terminals
     from perdure.runtime.locations.vcs import VersionControl
@@ -144,6 +145,10 @@ class Runtime(Value, kw_only=True):
     @property
     def integrations(self) -> "Integrations":
         return self.engine.get().integrations
+
+    @property
+    def mcp(self) -> "McpServersOfLocations":
+        return self.engine.get().mcp
 
     @property
     def tools(self) -> "ToolRegistry":

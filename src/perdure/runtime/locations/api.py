@@ -61,7 +61,11 @@ class Locations:
         return (await self._locations.get(ref)).skills.list()
 
     async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]:
-        return await asyncio.to_thread((await self._locations.get(ref)).commands.list)
+        location = await self._locations.get(ref)
+        own = await asyncio.to_thread(location.commands.list)
+        named = {command.name for command in own}
+        prompts = await location.mcp.list_commands()
+        return (*own, *(command for command in prompts if command.name not in named))
 
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
         return (await self._locations.get(ref)).references.list()

@@ -40,7 +40,7 @@ class StoredToolLists:
             await tx.execute(
                 "INSERT INTO mcp_tool_list (digest, data, time_used)"
                 " VALUES (:digest, :data, :now)"
-                " ON CONFLICT (digest) DO UPDATE SET time_used = :now",
+                " ON CONFLICT (digest) DO UPDATE SET data = :data, time_used = :now",
                 {"digest": found.digest, "data": data, "now": now},
             )
             await tx.execute(
