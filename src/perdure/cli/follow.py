@@ -5,7 +5,7 @@ order, of one process. If another process runs the prompt, its work is shown fro
 has ended. The caller decides how permission requests and questions are answered. All printing goes
 through the given Output.
 
-A request that is sent again later is not the end: the status is then `retrying`, and the Session
+A request that is sent again later is not the end: the status is then `retry`, and the Session
 runs on. Each durable event is shown once; what the stream left out is read from the log.
 
 Invariant: following ends when the Session is idle in every process and its log is shown, when it
@@ -28,7 +28,7 @@ TURN_INTERRUPTED: Final = "Provider turn interrupted"
 """The failure of an interrupted step. Repeated here, because `--attach` loads no runtime."""
 _LOOK_SECONDS: Final = 0.1
 _LOOKS_MAX: Final = 50
-_STILL_RUNNING: Final = frozenset({"running", "retrying"})
+_STILL_RUNNING: Final = frozenset({"busy", "retry"})
 _INCOMPLETE: Final = {
     "length": "the answer is incomplete: the model reached its limit of output tokens",
     "content-filter": "the answer is incomplete: the provider's content filter ended it",
@@ -199,7 +199,7 @@ class _Progress:
     def _is_ended(self, status: JsonObject) -> bool:
         if status["type"] in _STILL_RUNNING:
             return False
-        if status["type"] == "failed":
+        if status.get("outcome") == "failed":
             reason = terminal.one_line(status.get("message", "no reason was given"))
             raise Problem(f"{self._target.session_id} failed: {reason}")
         if not self._promoted:

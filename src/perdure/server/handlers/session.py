@@ -64,7 +64,6 @@ async def create(call: Call[None, CreateSession]) -> SessionInfo:
         location=location,
         title=body.title,
         metadata=body.metadata,
-        permissions=body.permissions,
     )
 
 

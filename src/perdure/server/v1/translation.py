@@ -19,6 +19,7 @@ from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.codec import Record
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.live_event import StatusChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events
 from perdure.schema.session.event import AssistantEvent, SessionEvent
@@ -31,6 +32,7 @@ from perdure.schema.session.message import (
     UserMessage,
 )
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.status import SessionBusy, SessionIdle, SessionRetrying
 from perdure.schema.value import State, Value
 from perdure.server.v1 import approval, shapes
 
@@ -45,7 +47,6 @@ _RENAMED: Final = {
     "question.v2.rejected": "question.rejected",
     "permission.v2.replied": "permission.replied",
 }
-_BUSY: Final = frozenset({"running", "busy"})
 
 
 class Told(Value):
@@ -78,7 +79,6 @@ class _Named(Record):
     text_id: str | UnsetType = UNSET
     reasoning_id: str | UnsetType = UNSET
     delta: str | UnsetType = UNSET
-    status: dict[str, object] | UnsetType = UNSET
 
 
 class _Session(State):
@@ -190,12 +190,15 @@ def _live(envelope: _Envelope) -> list[tuple[str, object]]:
             asked = codec.decode(PermissionRequest, bytes(envelope.data))
             return [("permission.asked", approval.permission(asked))]
         case "session.status":
-            named = codec.decode(_Named, bytes(envelope.data))
-            kind = (named.status or {}).get("type")
-            if kind in _BUSY:
-                return [_status(named.session_id or "", V1Status("busy"))]
-            idle = {"sessionID": named.session_id}
-            return [_status(named.session_id or "", V1Status("idle")), ("session.idle", idle)]
+            told = codec.decode(StatusChanged, bytes(envelope.data))
+            match told.status:
+                case SessionBusy():
+                    return [_status(told.session_id, V1Status("busy"))]
+                case SessionRetrying(attempt=attempt, message=message, next=due):
+                    return [_status(told.session_id, V1Status("retry", attempt, message, due))]
+                case SessionIdle():
+                    idle = {"sessionID": told.session_id}
+                    return [_status(told.session_id, V1Status("idle")), ("session.idle", idle)]
         case _:
             return [(_RENAMED.get(envelope.type, envelope.type), envelope.data)]
 
