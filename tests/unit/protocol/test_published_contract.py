@@ -108,7 +108,12 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.fs\.read parameter query path\?": (
         "the published path ends in an asterisk that no client can fill"
     ),
-    r"\+ v2\.session\.create body \.(title|metadata)\?: .+": "a client may name and mark its Session",
+    r"\+ v2\.session\.\S+ body \.(prompt\.)?files\[\]\.mime\?: string": (
+        "older clients name the type of a file; it is accepted, and the content decides"
+    ),
+    r"\+ v2\.session\.create body \.(title|metadata)\?: .+": (
+        "a client may name and mark its Session"
+    ),
     r"\+ \S+ answer \.data(\[\])?\.metadata\?: object": "and is told what it said",
     r"\+ \S+ answer \.data(\[\])?\.permissions\S*: .+": (
         "tools that a V1 client took away from the Session"

@@ -451,6 +451,7 @@ export interface FileInput {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly source?: TextSource | undefined
+  readonly mime?: string | undefined
 }
 
 /** A file that differs from the commit that is checked out. */

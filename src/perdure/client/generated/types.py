@@ -660,6 +660,7 @@ class FileInput(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     source: NotRequired[TextSource]
+    mime: NotRequired[str]
 
 
 class FileStatus(TypedDict):
