@@ -15,6 +15,7 @@ from perdure.core import limits
 from perdure.core.session import recovery
 from perdure.host import data_directory
 from perdure.host.clock import SystemClock
+from perdure.host.environment import Environment
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
 from perdure.ports import Clock, IdSource
@@ -98,6 +99,7 @@ class Runtime(Value, kw_only=True):
     engine: LazyEngine
     clock: Clock
     ids: IdSource
+    environment: Environment
     database_path: str
 
     @property
@@ -275,6 +277,7 @@ def _build_runtime(
         engine=engine,
         clock=clock,
         ids=platform.ids,
+        environment=settings.environment,
         database_path=database_path,
     )
 
