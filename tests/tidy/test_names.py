@@ -39,7 +39,7 @@ WORDS: Final[Mapping[str, str]] = {
     "HTTP": """
         acceptor access address asgi auth binding body connection cursor endpoint exchange frame
         group guard handler head header http loopback media openapi operation pager proxy query
-        reconnect remote reset response result route routing socket socks sse stream tls
+        reconnect refused remote reset response result route routing socket socks sse stream tls
         translation transport uri v1 web webfetch websearch websocket
     """,
     "operating system and shell": """
@@ -61,8 +61,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "text formats": """
         decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc
-        markdown matter mime parser patch pattern ring script substitution tag text token wildcard
-        word xml yaml
+        markdown matter mime parser patch pattern ring script substitution tag template text token
+        tui wildcard word xml yaml
     """,
 }
 """By the field that uses them. A new word needs a place here, or an entry in CONTEXT.md."""

@@ -277,6 +277,12 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.model.default": _name(
         "models.default", "Get the model that a Session uses if none was chosen."
     ),
+    "v2.session.command": _name(
+        "sessions.command", "Run a slash command by name: its template becomes a prompt."
+    ),
+    "v2.session.init": _name(
+        "sessions.init", "Have the model write or improve AGENTS.md, as the command `init` does."
+    ),
     "v2.session.shell": _name(
         "sessions.shell",
         "Run a command in the Session's directory and tell its model; returns when it ends.",

@@ -21,6 +21,7 @@ from perdure.protocol.session import (
     todo,
     usage,
 )
+from perdure.protocol.session import command as session_command
 from perdure.protocol.settings import agent, command, reference, skill
 
 API: Final[tuple[Endpoint, ...]] = (
@@ -39,6 +40,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *usage.ENDPOINTS,
     *diff.ENDPOINTS,
     *shell.ENDPOINTS,
+    *session_command.ENDPOINTS,
     *permission.ENDPOINTS,
     *question.ENDPOINTS,
     *event.ENDPOINTS,

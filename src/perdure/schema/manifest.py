@@ -84,6 +84,7 @@ DEFINITIONS: Final = (
     Definition("session.next.retried", 1, events.Retried),
     Definition("session.next.compaction.started", 1, events.CompactionStarted),
     Definition("session.next.compaction.ended", 1, events.CompactionEnded),
+    Definition("session.next.compaction.reported", 1, events.CompactionReported),
     Definition("session.next.message.excluded", 1, events.MessageExcluded),
     Definition("session.next.message.restored", 1, events.MessageRestored),
     Definition("session.next.revert.staged", 1, events.RevertStaged),

@@ -29,6 +29,7 @@ from perdure.server.call import Handlers
 from perdure.server.dispatch import AppContext
 from perdure.server.guard import Guard
 from perdure.server.handlers import (
+    command,
     event,
     fs,
     health,
@@ -68,6 +69,7 @@ HANDLERS: Final[Handlers] = {
     **inbox.HANDLERS,
     **message.HANDLERS,
     **job.HANDLERS,
+    **command.HANDLERS,
     **permission.HANDLERS,
     **question.HANDLERS,
     **event.HANDLERS,

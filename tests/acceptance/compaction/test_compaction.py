@@ -99,7 +99,10 @@ async def test_a_conversation_that_is_short_is_left_as_it_is(
     await api.ask(session, "hello")
     facts = await api.facts(session)
     assert (await compact(api, session)).status == 204
-    assert await api.facts(session) == facts
+    assert await api.facts(session) == [*facts, "compaction.reported"]
+    reported = (await api.history(session))[-1]["data"]
+    assert (reported["outcome"], reported["reason"]) == ("nothing", "manual")
+    assert "newest 8,000" in reported["note"]
     assert len(provider.requests) == 1
 
 
@@ -143,7 +146,8 @@ async def test_a_model_that_cannot_be_used_or_read_it_all_is_said_so_before_anyt
     answer = await compact(api, session)
     assert (answer.status, answer.tag) == (503, "ServiceUnavailableError")
     assert "no-such-model" in answer.json["message"]
-    assert await api.facts(session) == [*facts, "model.switched"]
+    assert await api.facts(session) == [*facts, "model.switched", "compaction.reported"]
+    assert (await api.history(session))[-1]["data"]["outcome"] == "failed"
     assert len(provider.requests) == 2
 
 
@@ -162,7 +166,8 @@ async def test_interrupting_a_compaction_leaves_the_old_boundary(
         answer = await compacting
     assert (answer.status, answer.json["message"]) == (503, "Compaction was interrupted")
     assert await context(api, session) == shown
-    assert (await api.facts(session))[-1] == "compaction.started"
+    assert (await api.facts(session))[-2:] == ["compaction.started", "compaction.reported"]
+    assert (await api.history(session))[-1]["data"]["note"] == "Compaction was interrupted"
     provider.then(text("whole"))
     assert (await compact(api, session)).status == 204
     assert (await context(api, session))[0]["summary"] == "whole"

@@ -111,6 +111,12 @@ EXCHANGES: Final[Mapping[str, str]] = {
     r"misc_semantics: stage while running: status 409 instead of 200": (
         "what still runs would change what is taken back"
     ),
+    r"run_revert: \d context: \.data\[assistant\]\.content\[tool\]\S+\.structured\.files is new": (
+        "what a write changed is told as what an edit changed"
+    ),
+    r"errors_prompt_pages: hist2: \.data\[session\.next\.compaction\.reported\] is new": (
+        "a compaction that did nothing says so"
+    ),
     r"run_revert: \d (message|context): \.data\[assistant\]\.snapshot(\.start)? is missing": (
         "optional as published; before anything was changed there is nothing to go back to"
     ),
@@ -180,6 +186,9 @@ STREAMS: Final[Mapping[str, str]] = {
 """Where a live stream tells something else: a reason by `recording: difference`."""
 
 EVENTS: Final[Mapping[str, str]] = {
+    r"(write|revert_files): (durable|live) next\.tool\.success: \.data\.structured\.files is new": (
+        "what a write changed is told as what an edit changed"
+    ),
     r"(?!unknown_)\w+: (durable|live) next\.step\.started: \.data\.route is new": _WAY,
     r"(?!empty|http|unknown_)\w+: live next\.(text|reasoning|tool\.input)\.delta: "
     r"\.data\.cursor is new": (
@@ -266,6 +275,9 @@ RUNS: Final[Mapping[str, Order]] = {
 
 _ROOM: Final = "a summary leaves room for the next prompt, which is not summed up again"
 SETTLED: Final[Mapping[str, str]] = {
+    r"write: (messages|context)\.data\[assistant\]\.content\[tool\]\S+\.files is new": (
+        "what a write changed is told as what an edit changed"
+    ),
     # In all of them.
     r"(?!unknown_)\w+: \w+\.data\[assistant\]\.route is new": _WAY,
     r"interrupt_text: meanwhile\.data\[assistant\]\.content\[text\]\.cursor is new": (

@@ -94,6 +94,8 @@ GET /api/project/current v2.project.current
 GET /api/model/default v2.model.default
 GET /api/session/{sessionID}/diff v2.session.diff
 POST /api/session/{sessionID}/shell v2.session.shell
+POST /api/session/{sessionID}/command v2.session.command
+POST /api/session/{sessionID}/init v2.session.init
 GET /api/pty v2.pty.list
 POST /api/pty v2.pty.create
 GET /api/pty/{ptyID} v2.pty.get

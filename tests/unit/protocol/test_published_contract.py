@@ -62,6 +62,9 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.session\.history answer \.data\[\]<session\.next\.tool\.pruned>.*": (
         "what the model is no longer sent is durable; the published `time.pruned` is its mark"
     ),
+    r"\+ v2\.session\.history answer \.data\[\]<session\.next\.compaction\.reported>.*": (
+        "a compaction that made no checkpoint says what it did, or why it did nothing"
+    ),
     r"\+ \S+ answer \S+\.time\.excluded\?: number": (
         "a message or result that the user excluded from what the model is sent is marked"
     ),

@@ -446,6 +446,22 @@ export interface SessionsShellInput {
   readonly id?: string | undefined
 }
 
+export interface SessionsCommandInput {
+  readonly sessionID: string
+  readonly command: string
+  readonly arguments?: string | undefined
+  readonly id?: string | undefined
+  readonly agent?: string | undefined
+  readonly model?: types.ModelRef | undefined
+  readonly files?: readonly types.FileInput[] | undefined
+}
+
+export interface SessionsInitInput {
+  readonly sessionID: string
+  readonly id?: string | undefined
+  readonly model?: types.ModelRef | undefined
+}
+
 export interface SkillsListInput {
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
@@ -2140,6 +2156,47 @@ export class SessionsGroup {
       "POST",
       `/api/session/${segment(input.sessionID)}/shell`,
       { body: { command: input.command, id: input.id }, patient: true },
+      options,
+    )
+  }
+
+  /**
+   * Run a slash command by name: its template becomes a prompt.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `NotFoundError`,
+   * `DamagedRowError`, `ConflictError`, `InboxFullError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
+   */
+  command(input: SessionsCommandInput, options: CallOptions = {}): Promise<types.AdmittedPrompt> {
+    return this.#wire.data<types.AdmittedPrompt>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/command`,
+      {
+        body: {
+          command: input.command,
+          arguments: input.arguments,
+          id: input.id,
+          agent: input.agent,
+          model: input.model,
+          files: input.files,
+        },
+      },
+      options,
+    )
+  }
+
+  /**
+   * Have the model write or improve AGENTS.md, as the command `init` does.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `NotFoundError`,
+   * `DamagedRowError`, `ConflictError`, `InboxFullError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `PayloadTooLargeError`, `UnsupportedMediaTypeError`, `StorageError`, `ServiceUnavailableError`.
+   */
+  init(input: SessionsInitInput, options: CallOptions = {}): Promise<types.AdmittedPrompt> {
+    return this.#wire.data<types.AdmittedPrompt>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/init`,
+      { body: { id: input.id, model: input.model } },
       options,
     )
   }

@@ -248,6 +248,27 @@ export interface CompactionReport {
   readonly reason?: string | undefined
 }
 
+/** A compaction ended without a new checkpoint: what it did, or why it did nothing. */
+export interface CompactionReported {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly outcome: "failed" | "nothing" | "pruned"
+  readonly reason: "auto" | "manual"
+  readonly note?: string | undefined
+  readonly tokensBefore?: number | undefined
+  readonly tokensAfter?: number | undefined
+  readonly results?: number | undefined
+}
+
+/** `session.next.compaction.reported`. */
+export interface CompactionReportedEvent {
+  readonly id: string
+  readonly type: "session.next.compaction.reported"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: CompactionReported
+}
+
 export interface CompactionStarted {
   readonly timestamp: number
   readonly sessionID: string
@@ -2213,6 +2234,7 @@ export type DurableEvent =
   | RetriedEvent
   | CompactionStartedEvent
   | CompactionEndedEvent
+  | CompactionReportedEvent
   | MessageExcludedEvent
   | MessageRestoredEvent
   | RevertStagedEvent

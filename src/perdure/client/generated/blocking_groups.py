@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from perdure.schema.session.compaction import CompactionReport
     from perdure.schema.session.job import JobInfo, JobOutput
     from perdure.schema.session.message import SessionMessage, ShellMessage
-    from perdure.schema.session.prompt import Delivery, PromptInput
+    from perdure.schema.session.prompt import Delivery, FileInput, PromptInput
     from perdure.schema.session.receipt import AdmittedPrompt
     from perdure.schema.session.recovery import RecoveryInfo
     from perdure.schema.session.request_preview import ProviderContext
@@ -1268,6 +1268,45 @@ class SessionsGroup:
         """Run a command in the Session's directory and tell its model; returns when it ends."""
         return self._blocking.run(
             self._group.shell(session_id=session_id, command=command, id=id, options=options),
+        )
+
+    def command(
+        self,
+        session_id: SessionID,
+        command: str,
+        *,
+        arguments: str | None = None,
+        id: MessageID | None = None,
+        agent: str | None = None,
+        model: ModelRef | str | None = None,
+        files: tuple[FileInput, ...] | None = None,
+        options: CallOptions | None = None,
+    ) -> AdmittedPrompt:
+        """Run a slash command by name: its template becomes a prompt."""
+        return self._blocking.run(
+            self._group.command(
+                session_id=session_id,
+                command=command,
+                arguments=arguments,
+                id=id,
+                agent=agent,
+                model=model,
+                files=files,
+                options=options,
+            ),
+        )
+
+    def init(
+        self,
+        session_id: SessionID,
+        *,
+        id: MessageID | None = None,
+        model: ModelRef | str | None = None,
+        options: CallOptions | None = None,
+    ) -> AdmittedPrompt:
+        """Have the model write or improve AGENTS.md, as the command `init` does."""
+        return self._blocking.run(
+            self._group.init(session_id=session_id, id=id, model=model, options=options),
         )
 
 

@@ -1223,6 +1223,45 @@ class SessionsGroup:
             self._group.shell(session_id=session_id, command=command, id=id, options=options),
         )
 
+    def command(
+        self,
+        session_id: str,
+        command: str,
+        *,
+        arguments: str | None = None,
+        id: str | None = None,
+        agent: str | None = None,
+        model: types.ModelRef | None = None,
+        files: Sequence[types.FileInput] | None = None,
+        options: CallOptions | None = None,
+    ) -> types.AdmittedPrompt:
+        """Run a slash command by name: its template becomes a prompt."""
+        return self._blocking.run(
+            self._group.command(
+                session_id=session_id,
+                command=command,
+                arguments=arguments,
+                id=id,
+                agent=agent,
+                model=model,
+                files=files,
+                options=options,
+            ),
+        )
+
+    def init(
+        self,
+        session_id: str,
+        *,
+        id: str | None = None,
+        model: types.ModelRef | None = None,
+        options: CallOptions | None = None,
+    ) -> types.AdmittedPrompt:
+        """Have the model write or improve AGENTS.md, as the command `init` does."""
+        return self._blocking.run(
+            self._group.init(session_id=session_id, id=id, model=model, options=options),
+        )
+
 
 class SkillsGroup:
     def __init__(self, group: wire_groups.SkillsGroup, blocking: Blocking) -> None:

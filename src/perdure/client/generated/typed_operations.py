@@ -17,6 +17,7 @@ from perdure.protocol.health import Health
 from perdure.protocol.models.credential import UpdateCredential
 from perdure.protocol.models.integration import CompleteAttempt, ConnectKey, ConnectOAuth
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
+from perdure.protocol.session.command import InitSession, RunCommand
 from perdure.protocol.session.diff import DiffSession
 from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
 from perdure.protocol.session.message import ExcludeMessage, ListMessages
@@ -66,7 +67,7 @@ from perdure.schema.query import Order
 from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.job import JobInfo, JobOutput
 from perdure.schema.session.message import SessionMessage, ShellMessage
-from perdure.schema.session.prompt import Delivery, PromptInput
+from perdure.schema.session.prompt import Delivery, FileInput, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.recovery import RecoveryInfo
 from perdure.schema.session.request_preview import ProviderContext
@@ -1466,6 +1467,51 @@ class SessionsGroup:
             f"/api/session/{segment(session_id)}/shell",
             body=RunShellCommand(command=command, id=id),
             patient=True,
+            options=options,
+        )
+
+    async def command(
+        self,
+        session_id: SessionID,
+        command: str,
+        *,
+        arguments: str | None = None,
+        id: MessageID | None = None,
+        agent: str | None = None,
+        model: ModelRef | str | None = None,
+        files: tuple[FileInput, ...] | None = None,
+        options: CallOptions | None = None,
+    ) -> AdmittedPrompt:
+        """Run a slash command by name: its template becomes a prompt."""
+        return await self._wire.data(
+            AdmittedPrompt,
+            "POST",
+            f"/api/session/{segment(session_id)}/command",
+            body=RunCommand(
+                command=command,
+                arguments=arguments,
+                id=id,
+                agent=agent,
+                model=as_model(model),
+                files=files,
+            ),
+            options=options,
+        )
+
+    async def init(
+        self,
+        session_id: SessionID,
+        *,
+        id: MessageID | None = None,
+        model: ModelRef | str | None = None,
+        options: CallOptions | None = None,
+    ) -> AdmittedPrompt:
+        """Have the model write or improve AGENTS.md, as the command `init` does."""
+        return await self._wire.data(
+            AdmittedPrompt,
+            "POST",
+            f"/api/session/{segment(session_id)}/init",
+            body=InitSession(id=id, model=as_model(model)),
             options=options,
         )
 

@@ -493,6 +493,29 @@ class CompactionReport(TypedDict):
     reason: NotRequired[str]
 
 
+class CompactionReported(TypedDict):
+    """A compaction ended without a new checkpoint: what it did, or why it did nothing."""
+
+    timestamp: int
+    sessionID: str
+    outcome: Literal["failed", "nothing", "pruned"]
+    reason: Literal["auto", "manual"]
+    note: NotRequired[str]
+    tokensBefore: NotRequired[int]
+    tokensAfter: NotRequired[int]
+    results: NotRequired[int]
+
+
+class CompactionReportedEvent(TypedDict):
+    """`session.next.compaction.reported`."""
+
+    id: str
+    type: Literal["session.next.compaction.reported"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: CompactionReported
+
+
 class CompactionStarted(TypedDict):
     timestamp: int
     sessionID: str
@@ -2381,6 +2404,7 @@ DurableEvent = (
     | RetriedEvent
     | CompactionStartedEvent
     | CompactionEndedEvent
+    | CompactionReportedEvent
     | MessageExcludedEvent
     | MessageRestoredEvent
     | RevertStagedEvent

@@ -1357,6 +1357,49 @@ class SessionsGroup:
             options=options,
         )
 
+    async def command(
+        self,
+        session_id: str,
+        command: str,
+        *,
+        arguments: str | None = None,
+        id: str | None = None,
+        agent: str | None = None,
+        model: types.ModelRef | None = None,
+        files: Sequence[types.FileInput] | None = None,
+        options: CallOptions | None = None,
+    ) -> types.AdmittedPrompt:
+        """Run a slash command by name: its template becomes a prompt."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/command",
+            body={
+                "command": command,
+                "arguments": arguments,
+                "id": id,
+                "agent": agent,
+                "model": model,
+                "files": files,
+            },
+            options=options,
+        )
+
+    async def init(
+        self,
+        session_id: str,
+        *,
+        id: str | None = None,
+        model: types.ModelRef | None = None,
+        options: CallOptions | None = None,
+    ) -> types.AdmittedPrompt:
+        """Have the model write or improve AGENTS.md, as the command `init` does."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/init",
+            body={"id": id, "model": model},
+            options=options,
+        )
+
 
 class SkillsGroup:
     def __init__(self, wire: Wire) -> None:

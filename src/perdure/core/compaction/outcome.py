@@ -1,10 +1,16 @@
 """The outcomes of a compaction, and the reasons that are told when it could not help."""
 
+from functools import partial
 from typing import Final, Literal
 
+from msgspec import UNSET
+
 from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.session.compaction import CompactionReason, CompactionReported
 from perdure.schema.value import Value
 
+INTERRUPTED: Final = "Compaction was interrupted"
+CUT_OFF: Final = "The server stopped before the compaction was complete"
 STILL_TOO_LARGE: Final = (
     "The conversation is too large for this model, and condensing it does not help any more."
     " Choose a model with a larger context, or go on in a new Session."
@@ -39,6 +45,28 @@ class CompactionFailed(Value):
 
 
 CompactionOutcome = Compacted | NothingToCompact | CompactionFailed
+
+
+def report(
+    session_id: SessionID, ended: CompactionOutcome, *, reason: CompactionReason, now: int
+) -> CompactionReported | None:
+    """The event of a compaction that made no checkpoint; None for one whose checkpoint says it."""
+    make = partial(CompactionReported, timestamp=now, session_id=session_id, reason=reason)
+    match ended:
+        case Compacted(by="summarised"):
+            return None
+        case Compacted(tokens_before=before, tokens_after=after, results=results, note=note):
+            return make(
+                outcome="pruned",
+                note=note or UNSET,
+                tokens_before=before,
+                tokens_after=after,
+                results=results,
+            )
+        case NothingToCompact(reason=note, tokens=tokens):
+            return make(outcome="nothing", note=note, tokens_before=tokens, tokens_after=tokens)
+        case CompactionFailed(reason=note):
+            return make(outcome="failed", note=note)
 
 
 class WindowUse(Value, kw_only=True):

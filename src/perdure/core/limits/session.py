@@ -29,6 +29,12 @@ FORK_EVENTS_MAX: Final = 50_000  # copied in one transaction, which takes a seco
 INBOX_ITEMS_MAX: Final = 1_000  # listed and reordered
 INBOX_PENDING_MAX: Final = 1_000  # admitted, and neither promoted nor cancelled
 
+# Templates of slash commands, and what they run when one is used.
+TEMPLATE_COMMANDS_MAX: Final = 20
+TEMPLATE_COMMAND_SECONDS_MAX: Final = 30
+TEMPLATE_OUTPUT_BYTES_MAX: Final = 64 * 1024  # of one command; the rest is left out
+COMMAND_ARGUMENTS_BYTES_MAX: Final = 64 * 1024
+
 # Attachments of a prompt. The attached content stays in the log for good.
 ATTACHMENTS_MAX: Final = 100  # read per prompt
 ATTACHED_TEXT_BYTES_MAX: Final = 400 * 1024  # per prompt, all texts together

@@ -31,6 +31,7 @@ _OriginalOnly = (
     | events.InboxReordered
     | events.RevertStaged
     | events.RevertCleared
+    | events.CompactionReported
 )
 """Not copied. A revision is in the promotion that follows it; a staged revert has done nothing."""
 _Whole = (

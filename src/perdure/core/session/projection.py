@@ -68,6 +68,7 @@ LeavesSession = (
     | events.Retried
     | events.CompactionStarted
     | events.CompactionEnded
+    | events.CompactionReported
     | events.ExclusionEvent
 )
 """`session_after` ignores these: an append of only these need not read the Session's row."""

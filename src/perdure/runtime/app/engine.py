@@ -34,6 +34,7 @@ from perdure.runtime.compaction.context_window import ContextWindow, LearnedLimi
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.drain import SessionDrain
 from perdure.runtime.drain.request_preview import RequestPreviews
+from perdure.runtime.drain.shell_command import ShellCommands
 from perdure.runtime.drain.titles import Titles
 from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.files.revert import FileReverts
@@ -46,6 +47,7 @@ from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
 from perdure.runtime.locations.projects import ProjectList
+from perdure.runtime.locations.template_commands import TemplateCommands
 from perdure.runtime.locations.terminals import Terminals
 from perdure.runtime.locations.vcs import VersionControl
 from perdure.runtime.ops.provider_slots import ProviderSlots
@@ -58,7 +60,6 @@ from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
-from perdure.runtime.turn.shell_command import ShellCommands
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.approval_table import SavedApprovals
@@ -96,6 +97,7 @@ class Engine:
         self.files = Files(self.location_registry)
         processes = LocalProcesses(self.children)
         self.vcs = VersionControl(self.location_registry, WorkTrees(processes, variables))
+        self.template_commands = TemplateCommands(self.location_registry)
         self.projects = _build_projects(deps, self.locations)
         self.terminals = Terminals(self.location_registry, secrets.token_bytes)
         self.permissions = Permissions(

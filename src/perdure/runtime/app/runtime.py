@@ -16,6 +16,7 @@ from perdure.core import limits
 from perdure.core.session import recovery
 from perdure.host import data_directory
 from perdure.host.clock import SystemClock
+from perdure.host.environment import Environment
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
 from perdure.ports import Clock, IdSource
@@ -35,6 +36,7 @@ from perdure.runtime.ops.health import HealthReport
 from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.session.changes import SessionChanges
 from perdure.runtime.session.children import SessionChildren
+from perdure.runtime.session.command import SessionCommands
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.runtime.session.fork import SessionForks
 from perdure.runtime.session.inbox import SessionInbox
@@ -84,6 +86,7 @@ class Runtime(Value, kw_only=True):
     deletions: SessionDeletions
     snapshots: SessionSnapshots
     shells: SessionShells
+    commands: SessionCommands
     inbox: SessionInbox
     todos: SessionTodos
     children: SessionChildren
@@ -98,6 +101,7 @@ class Runtime(Value, kw_only=True):
     engine: LazyEngine
     clock: Clock
     ids: IdSource
+    environment: Environment
     database_path: str
 
     @property
@@ -244,17 +248,11 @@ def _build_runtime(
         default_location=LocationRef(directory=settings.default_directory),
     )
     sessions = Sessions(services)
-    deps = EngineDeps(
-        settings=settings,
-        platform=platform,
-        store=store,
-        hub=hub,
-        sessions=sessions,
-        coordinator=coordinator,
-        activity=activity,
-        pending=requests,
+    engine.connect(
+        _build_engine_deps(
+            settings, platform, services, sessions=sessions, hub=hub, requests=requests
+        )
     )
-    engine.connect(deps)
     deletions = SessionDeletions(
         store, followers, coordinator, activity, clock=clock, engine=engine
     )
@@ -265,9 +263,8 @@ def _build_runtime(
         forks=SessionForks(store, locations, clock, platform.ids),
         deletions=deletions,
         snapshots=SessionSnapshots(platform.database),
-        shells=SessionShells(
-            store, sessions, coordinator, activity, ids=platform.ids, engine=engine.get
-        ),
+        shells=SessionShells(services, sessions),
+        commands=SessionCommands(sessions, engine.get),
         inbox=SessionInbox(store, coordinator, clock),
         todos=SessionTodos(store),
         children=SessionChildren(platform.database),
@@ -282,7 +279,29 @@ def _build_runtime(
         engine=engine,
         clock=clock,
         ids=platform.ids,
+        environment=settings.environment,
         database_path=database_path,
+    )
+
+
+def _build_engine_deps(
+    settings: RuntimeSettings,
+    platform: Platform,
+    services: SessionServices,
+    *,
+    sessions: Sessions,
+    hub: LiveHub,
+    requests: PendingRequests,
+) -> EngineDeps:
+    return EngineDeps(
+        settings=settings,
+        platform=platform,
+        store=services.store,
+        hub=hub,
+        sessions=sessions,
+        coordinator=services.coordinator,
+        activity=services.activity,
+        pending=requests,
     )
 
 

@@ -9,6 +9,7 @@ Invariant: only the end of a compaction changes what the model is shown, and non
 of messages which a revert has taken away or the user has excluded meanwhile.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,45 +20,42 @@ from perdure.core import limits
 from perdure.core.compaction import outcome, pruning
 from perdure.core.compaction import plan as compaction
 from perdure.core.compaction.outcome import (
+    INTERRUPTED,
     Compacted,
     CompactionFailed,
     CompactionOutcome,
     NothingToCompact,
     WindowUse,
 )
-from perdure.core.compaction.plan import CompactionPlan, Material
+from perdure.core.compaction.plan import CompactionPlan
 from perdure.core.compaction.pruning import Prunable
 from perdure.core.request import token_budget
 from perdure.core.request.token_budget import ConversationSize, Demand
-from perdure.core.session import recovery
-from perdure.core.session.history import Cut
 from perdure.location.location import Location
-from perdure.location.models.catalog import ResolvedModel
 from perdure.ports import Transaction
-from perdure.runtime.compaction import summarizer
+from perdure.runtime.compaction import session_history, summarizer
 from perdure.runtime.compaction.result_pruning import ResultPruning
+from perdure.runtime.compaction.session_history import FoundHistory
 from perdure.runtime.compaction.summarizer import Summarizer
 from perdure.runtime.tasks import shielded
-from perdure.runtime.turn import model_choice, ownership
+from perdure.runtime.turn import model_choice
 from perdure.runtime.turn.boundary import StaleReadError
 from perdure.runtime.turn.model_choice import ChosenModel, NoModelChosen
 from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.services import RunServices
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.session.compaction import CompactionReason
 from perdure.schema.session.event import (
     CompactionEnded,
-    CompactionReason,
     CompactionStarted,
     MessageExcluded,
     RevertCommitted,
 )
-from perdure.schema.session.message import UserMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Confidential, Value
 from perdure.store.log import event_store
 from perdure.store.processes.lease_table import LeaseHeldError
-from perdure.store.tables import epoch_table, message_table, session_table, todo_table
 
 _EXCLUDED_MEANWHILE: Final = "A message was excluded meanwhile"
 
@@ -78,18 +76,11 @@ class _ExcludedMeanwhileError(Exception):
     """The user excluded a message after it was read to be condensed."""
 
 
-class _Found(Value, kw_only=True):
-    material: Material
-    baseline: str
-    read_at: Seq
-    """The end of the log when all this was looked at."""
-
-
 class _Job(Confidential, kw_only=True):
     session: SessionInfo
     location: Location
     chosen: ChosenModel
-    found: _Found
+    found: FoundHistory
     reason: CompactionReason
     fixed: int
     """Tokens of the request beside the conversation."""
@@ -118,10 +109,24 @@ class Compactor:
         self._pruning = ResultPruning(services)
 
     async def compact(self, session_id: SessionID, *, instruction: str = "") -> CompactionOutcome:
-        """By hand. Raises CancelledError when interrupted; the old checkpoint then still holds."""
+        """By hand. Raises CancelledError when interrupted; the old checkpoint then still holds.
+
+        Ends in an event that says what was done, or why nothing was.
+        """
+        try:
+            outcome = await self._compact(session_id, instruction)
+        except asyncio.CancelledError:
+            await shielded(self._report(session_id, CompactionFailed(INTERRUPTED), "manual"))
+            raise
+        await self._report(session_id, outcome, "manual")
+        return outcome
+
+    async def _compact(self, session_id: SessionID, instruction: str) -> CompactionOutcome:
         try:
             async with self._ownership.own(session_id):
-                session, goes_on = await self._store.database.read(lambda tx: _load(tx, session_id))
+                session, goes_on = await self._store.database.read(
+                    lambda tx: session_history.load(tx, session_id)
+                )
                 if goes_on:
                     # Its process has died, and taking the Session over has woken it.
                     return CompactionFailed("A run that was cut goes on first; try again after it")
@@ -155,7 +160,9 @@ class Compactor:
             material.history, material.tokens, room=room, keep_tokens=within.recent
         )
         if enough:
-            return await self._prune(job, enough)
+            pruned = await self._prune(job, enough)
+            await self._report(session.id, pruned, "auto")
+            return pruned
         if (refusal := _refusal(job, need)) is not None:
             return refusal
         plan = _plan(job)
@@ -216,7 +223,9 @@ class Compactor:
                 plan = _plan(job)
                 summary = "" if plan is None else plan.mechanical_summary(_EXCLUDED_MEANWHILE)
         # What is left is short enough to be sent as it is.
-        return Compacted(by="pruned", tokens_before=before, tokens_after=job.tokens)
+        done = Compacted(by="pruned", tokens_before=before, tokens_after=job.tokens)
+        await self._report(job.session.id, done, "auto")
+        return done
 
     async def _summary(
         self, job: _Job, plan: CompactionPlan, message_id: MessageID
@@ -228,10 +237,22 @@ class Compactor:
             return by
         return await self._summarizer.summarize(job.session, message_id, plan, by)
 
-    async def _found(self, session: SessionInfo, chosen: ChosenModel) -> _Found:
-        return await self._store.database.read(lambda tx: _look(tx, session.id, chosen.model))
+    async def _found(self, session: SessionInfo, chosen: ChosenModel) -> FoundHistory:
+        return await self._store.database.read(
+            lambda tx: session_history.look(tx, session.id, chosen.model)
+        )
 
     # ---- what is recorded -----------------------------------------------------------------------
+
+    async def _report(
+        self, session_id: SessionID, ended: CompactionOutcome, reason: CompactionReason
+    ) -> None:
+        """Record how a compaction ended that made no checkpoint."""
+        now = self._clock.now_millis()
+        reported = outcome.report(session_id, ended, reason=reason, now=now)
+        if reported is not None:
+            session = await self._store.load_session(session_id)
+            await self._store.append(session_id, [reported], location=session.location)
 
     async def _prune(self, job: _Job, chosen: Sequence[Prunable]) -> Compacted:
         await self._pruning.prune(job.session, chosen, read_at=job.found.read_at)
@@ -341,14 +362,14 @@ def _too_short(job: _Job) -> NothingToCompact:
     return NothingToCompact(reason, job.tokens)
 
 
-def _fixed_tokens(found: _Found, location: Location, chosen: ChosenModel) -> int:
+def _fixed_tokens(found: FoundHistory, location: Location, chosen: ChosenModel) -> int:
     agent = chosen.agent
     system = ("" if agent.system is UNSET else agent.system, found.baseline)
     tools = location.tools.registry().materialize(location.agents.rules(agent.id))
     return token_budget.estimate_system(system) + tools.tokens
 
 
-def _room(found: _Found, location: Location, chosen: ChosenModel, fixed: int) -> int | None:
+def _room(found: FoundHistory, location: Location, chosen: ChosenModel, fixed: int) -> int | None:
     model = chosen.model
     window = token_budget.window(
         model.limit,
@@ -359,32 +380,3 @@ def _room(found: _Found, location: Location, chosen: ChosenModel, fixed: int) ->
         return None
     size = ConversationSize(estimated=found.material.size)
     return token_budget.compaction_target(Demand(fixed=fixed, conversation=size), window)
-
-
-async def _load(tx: Transaction, session_id: SessionID) -> tuple[SessionInfo, bool]:
-    """The Session, and whether a step of it is open."""
-    newest = await message_table.latest_conversation_message(tx, session_id)
-    is_open = newest is not None and recovery.find_cut_step([newest.message()]) is not None
-    return await session_table.require(tx, session_id), is_open
-
-
-async def _look(tx: Transaction, session_id: SessionID, model: ResolvedModel) -> _Found:
-    epoch = await epoch_table.get(tx, session_id)
-    cut = Cut(
-        await message_table.latest_compaction(tx, session_id),
-        None if epoch is None else epoch.baseline_seq,
-    )
-    rows = await message_table.list_after(tx, session_id, await ownership.cut_floor(tx, session_id))
-    history = tuple(row.message() for row in rows if cut.shows(seq=row.seq, type=row.type))
-    said = await message_table.newest_prompts(tx, session_id, limit=limits.DIRECTIVES_READ_MAX)
-    prompts = (row.message() for row in said)
-    return _Found(
-        material=Material(
-            history=history,
-            tokens=compaction.measure(history, model.ref, model.media),
-            prompts=tuple(prompt for prompt in prompts if isinstance(prompt, UserMessage)),
-            todos=await todo_table.load_todos(tx, session_id),
-        ),
-        baseline="" if epoch is None else epoch.baseline,
-        read_at=await event_store.latest_seq(tx, session_id),
-    )

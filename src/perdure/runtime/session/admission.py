@@ -58,14 +58,14 @@ class PromptAdmission:
 
         `resume`: the Session is to run. Raises PromptConflictError and InboxFullError.
         """
-        if supplied and (stored := await self._load_admission(asked.id)) is not None:
+        if supplied and (stored := await self.load_admission(asked.id)) is not None:
             return await self._admit_again(stored, asked, resume=resume)
         try:
             appended = await self._append(
                 location, asked, supplied=supplied, resume=resume, also=also
             )
         except PromptConflictError:
-            stored = await self._load_admission(asked.id)
+            stored = await self.load_admission(asked.id)
             if stored is None:
                 raise
             return await self._admit_again(stored, asked, resume=resume)
@@ -160,7 +160,7 @@ class PromptAdmission:
         holder = await request_run(tx, self._store.leases, asked.session_id)
         await attempt_table.abandon(tx, asked.session_id, orphaned=holder == "dead")
 
-    async def _load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:
+    async def load_admission(self, message_id: MessageID) -> AdmittedPrompt | None:
         return await self._store.database.read(lambda tx: inbox_table.get_admission(tx, message_id))
 
 

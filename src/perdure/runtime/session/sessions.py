@@ -9,7 +9,12 @@ from typing import assert_never
 
 from msgspec import UNSET
 
-from perdure.core.compaction.outcome import Compacted, CompactionFailed, NothingToCompact
+from perdure.core.compaction.outcome import (
+    INTERRUPTED,
+    Compacted,
+    CompactionFailed,
+    NothingToCompact,
+)
 from perdure.core.session import inbox, projection
 from perdure.core.session import title as titles
 from perdure.ports import Clock, IdSource
@@ -144,6 +149,11 @@ class Sessions(SessionQueries):
             self._coordinator.wake(session_id)
         return receipt
 
+    async def find_receipt(self, session_id: SessionID, id: MessageID) -> AdmittedPrompt | None:
+        """The receipt of a prompt of this Session that was admitted with this id."""
+        found = await self._admissions.load_admission(id)
+        return found if found is not None and found.session_id == session_id else None
+
     async def switch_agent(self, session_id: SessionID, agent: str) -> None:
         session = await self._load(session_id)
         if session.agent == agent:
@@ -215,7 +225,7 @@ class Sessions(SessionQueries):
         try:
             outcome = await self._coordinator.run_exclusively(session_id, compact)
         except DrainInterruptedError:
-            outcome = CompactionFailed("Compaction was interrupted")
+            outcome = CompactionFailed(INTERRUPTED)
         match outcome:
             case CompactionFailed(reason=reason):
                 raise ServiceUnavailableError(reason, service="session.compact")

@@ -6,11 +6,8 @@ Invariant: a command is recorded under its message id before it starts, so that 
 from functools import partial
 
 from perdure.core import limits
-from perdure.ports import IdSource
-from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
-from perdure.runtime.coordination.session_activity import SessionActivity
-from perdure.runtime.session.engine_services import GetEngine
-from perdure.runtime.session.sessions import Sessions
+from perdure.runtime.coordination.coordinator import DrainInterruptedError
+from perdure.runtime.session.sessions import Sessions, SessionServices
 from perdure.schema.errors import (
     InvalidRequestError,
     PromptConflictError,
@@ -18,27 +15,17 @@ from perdure.schema.errors import (
 )
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.session.message import ShellMessage
-from perdure.store.log.event_store import EventStore
 from perdure.store.tables import message_table
 
 
 class SessionShells:
-    def __init__(
-        self,
-        store: EventStore,
-        sessions: Sessions,
-        coordinator: RunCoordinator,
-        runs: SessionActivity,
-        *,
-        ids: IdSource,
-        engine: GetEngine,
-    ) -> None:
-        self._store = store
+    def __init__(self, services: SessionServices, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._coordinator = coordinator
-        self._runs = runs
-        self._ids = ids
-        self._engine = engine
+        self._store = services.store
+        self._coordinator = services.coordinator
+        self._runs = services.activity
+        self._ids = services.ids
+        self._engine = services.engine
 
     async def run(
         self, session_id: SessionID, command: str, *, id: MessageID | None = None

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager, suppress
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from perdure.core.compaction import outcome
+from perdure.core.compaction.outcome import CompactionFailed
 from perdure.core.session import recovery
 from perdure.core.session.recovery import AskPerson, Attempt
 from perdure.core.session.retry import Retry
@@ -29,6 +31,9 @@ from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import PermissionReplied, QuestionRejected
 from perdure.schema.location import LocationRef
 from perdure.schema.session.event import (
+    CompactionEnded,
+    CompactionReported,
+    CompactionStarted,
     Deleted,
     RevertCommitted,
     SessionEvent,
@@ -37,7 +42,11 @@ from perdure.schema.session.event import (
 from perdure.schema.session.message import SessionMessage
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
-from perdure.store.log.event_store import StoredEvent, has_event_since
+from perdure.store.log.event_store import (
+    StoredEvent,
+    has_event_since,
+    latest_of,
+)
 from perdure.store.processes import interrupt_table
 from perdure.store.processes.lease_table import Lease
 from perdure.store.tables import attempt_table, message_table, pending_table, retry_table
@@ -141,6 +150,8 @@ class SessionOwnership:
         left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
         orphans = await self._end_orphans(session_id, before) if left_behind else ()
         session = await self._settle(session_id, left, orphans)
+        if left_behind:
+            await self._settle_compaction(session)
         attempt, waits = await self._store.database.read(lambda tx: _owed(tx, session_id))
         if left_behind and (attempt is not None or waits is not None):
             if session_id in self._cut_off:
@@ -157,6 +168,21 @@ class SessionOwnership:
             # The process that had it takes no more wakes for this Session.
             self._services.wake(session_id)
         self._cut_off.pop(session_id, None)
+
+    async def _settle_compaction(self, session: SessionInfo) -> None:
+        """Say that a compaction came to no end, if the process before left one."""
+        kinds = (CompactionStarted, CompactionEnded, CompactionReported)
+        newest = await self._store.database.read(lambda tx: latest_of(tx, session.id, *kinds))
+        if newest is not CompactionStarted:
+            return
+        reported = outcome.report(
+            session.id,
+            CompactionFailed(outcome.CUT_OFF),
+            reason="manual",
+            now=self._services.clock.now_millis(),
+        )
+        assert reported is not None
+        await self._store.append(session.id, [reported], location=session.location, running=True)
 
     async def _end_orphans(self, session_id: SessionID, before: Lease | None) -> tuple[str, ...]:
         """End what the dead process ran for the Session; returns what still runs, in words."""

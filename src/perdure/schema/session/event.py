@@ -4,8 +4,6 @@ Every value here is the `data` of an event. `manifest` has its stored name and v
 have `timestamp` (domain time, not an order) and `session_id`.
 """
 
-from typing import Literal
-
 from msgspec import UNSET, UnsetType
 
 from perdure.schema.approval.permission import Ruleset
@@ -13,6 +11,12 @@ from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef, StepRoute, TokenUsage
+from perdure.schema.session.compaction import (
+    CompactionEnded,
+    CompactionReported,
+    CompactionStarted,
+)
+from perdure.schema.session.fact import Fact
 from perdure.schema.session.prompt import Delivery, Prompt
 from perdure.schema.session.session import ModelSubstitute, RevertState, SessionTime
 from perdure.schema.session.todo import Todos
@@ -25,8 +29,6 @@ from perdure.schema.session.tool import (
     ToolContent,
 )
 from perdure.schema.session.usage import SessionBudget, SidePurpose
-
-CompactionReason = Literal["auto", "manual"]
 
 
 class SessionSeed(Record):
@@ -57,13 +59,6 @@ class SessionCreated(Record):
     @property
     def timestamp(self) -> int:
         return self.info.time.created
-
-
-class Fact(Record):
-    """The common fields of all later events: domain time and Session."""
-
-    timestamp: int
-    session_id: SessionID
 
 
 class AgentSwitched(Fact):
@@ -296,24 +291,6 @@ class Retried(Fact):
     """Time of the retry, in milliseconds since the epoch."""
 
 
-class CompactionStarted(Fact):
-    message_id: MessageID
-    reason: CompactionReason
-    instruction: str | UnsetType = UNSET
-    """Instruction for the summary from the person who asked."""
-
-
-class CompactionEnded(Fact):
-    message_id: MessageID
-    reason: CompactionReason
-    text: str
-    recent: str
-    directives: tuple[str, ...] | UnsetType = UNSET
-    """User messages before the recent text, verbatim."""
-    todos: Todos | UnsetType = UNSET
-    """Open todos."""
-
-
 class MessageExcluded(Fact):
     """The user excluded a message, or one result in it, from what the model is sent."""
 
@@ -394,6 +371,7 @@ SessionEvent = (
     | Retried
     | CompactionStarted
     | CompactionEnded
+    | CompactionReported
     | ExclusionEvent
     | RevertStaged
     | RevertCleared

@@ -295,6 +295,20 @@ async def has_event_since(
     return any(stored in names for (stored,) in rows)
 
 
+async def latest_of(
+    tx: Transaction, session_id: SessionID, *shapes: type[SessionEvent]
+) -> type[SessionEvent] | None:
+    """The kind of the newest event among these kinds; None if there is none."""
+    names = {manifest.BY_SHAPE[shape].stored: shape for shape in shapes}
+    wanted = ", ".join(f"'{name}'" for name in names)
+    rows = await tx.fetch(
+        f"SELECT type FROM event WHERE session_id = :id AND type IN ({wanted})"
+        " ORDER BY seq DESC LIMIT 1",
+        {"id": session_id},
+    )
+    return names[str(rows[0][0])] if rows else None
+
+
 async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
     rows = await tx.fetch(
         "SELECT seq FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",

@@ -52,6 +52,7 @@ _SessionOnly = (
     | events.Forked
     | events.Retried
     | events.CompactionStarted
+    | events.CompactionReported
 )
 """Changes no row but the Session's own, if that."""
 _RowEvent = (

@@ -70,11 +70,16 @@ async def prepare(
     context: ToolCallContext,
 ) -> Launch:
     """How to start an approved command. Waits for a person if it shall run outside."""
-    containment = environment.containment
-    if containment is None or await containment.sandbox.wall() is None:
-        return Launch(variables=environment.variables)
-    if outside:
+    if outside and await _is_contained(environment):
         await environment.permissions.require(_outside_ask(command, directory, context))
+        return Launch(variables=environment.variables)
+    return await contain(environment, directory)
+
+
+async def contain(environment: ToolEnvironment, directory: str) -> Launch:
+    """How to start a command inside the sandbox; where there is none, without."""
+    containment = environment.containment
+    if containment is None or not await _is_contained(environment):
         return Launch(variables=environment.variables)
     policy = containment.policy()
     return Launch(
@@ -82,6 +87,11 @@ async def prepare(
         variables=policy.variables(environment.variables),
         policy=policy,
     )
+
+
+async def _is_contained(environment: ToolEnvironment) -> bool:
+    containment = environment.containment
+    return containment is not None and await containment.sandbox.wall() is not None
 
 
 async def remove_appeared(environment: ToolEnvironment, launch: Launch) -> tuple[str, ...]:

@@ -101,6 +101,7 @@ def asides(facts: Facts) -> list[SessionEvent]:
         facts.stamped(events.Moved, location=LocationRef(directory="/new"), subdirectory="sub"),
         facts.stamped(events.Retried, attempt=1, error=retry),
         facts.stamped(events.CompactionStarted, message_id="msg_7", reason="manual"),
+        facts.stamped(events.CompactionReported, outcome="failed", reason="manual"),
         facts.compacted("msg_7"),
     ]
 
