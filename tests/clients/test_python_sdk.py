@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
-from opencode_ai import AsyncOpencode
+from opencode_ai import APIStatusError, AsyncOpencode
 
 from tests.support.instance import Instance
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
@@ -82,3 +82,33 @@ async def test_the_configuration_providers_and_log(sdk: AsyncOpencode) -> None:
     found = await sdk.app.providers()
     assert "fake-model" in {each.id: each for each in found.providers}["fake"].models
     assert await sdk.app.log(level="info", message="hello", service="test") is True
+
+
+async def test_files_and_texts_are_found(sdk: AsyncOpencode) -> None:
+    assert "notes.txt" in await sdk.find.files(query="notes")
+    (found,) = await sdk.find.text(pattern="tw.")
+    assert (found.path.text, found.line_number) == ("notes.txt", 2)
+    assert await sdk.find.symbols(query="anything") == []
+    assert isinstance(await sdk.file.status(), list)
+
+
+async def test_what_is_not_offered_says_so(sdk: AsyncOpencode) -> None:
+    session = await sdk.session.create()
+    with pytest.raises(APIStatusError, match="not offered"):
+        await sdk.session.share(session.id)
+    with pytest.raises(APIStatusError, match="not offered"):
+        await sdk.session.unshare(session.id)
+
+
+async def test_the_project_is_described_and_the_terminal_is_told(
+    sdk: AsyncOpencode, provider: ScriptedProvider
+) -> None:
+    session = await sdk.session.create()
+    provider.then(text("Written."))
+    done = await sdk.session.init(
+        session.id, message_id="msg_init", model_id="fake-model", provider_id="fake"
+    )
+    assert done is True
+    assert "AGENTS.md" in provider.requests[0].texts("user")[0]
+    assert await sdk.tui.append_prompt(text="hello") is True
+    assert await sdk.tui.open_help() is True

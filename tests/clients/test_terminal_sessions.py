@@ -3,6 +3,8 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.clients.equipment import Equipment
 from tests.clients.terminal import Terminal
 from tests.clients.terminal_ui import ask, attached, choose
@@ -10,6 +12,11 @@ from tests.support import polling
 from tests.support.instance import running
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
+
+
+@pytest.fixture
+def settings() -> dict[str, object]:
+    return {"compaction": {"keep": {"tokens": 1}}}
 
 
 async def converse(tui: Terminal, provider: ScriptedProvider) -> None:
@@ -90,3 +97,10 @@ async def test_the_terminal_goes_on_after_the_server_was_restarted(
         async with running(folders, port=port) as second:
             await polling.until(lambda: second.runtime.hub.has_readers)
             await ask(tui, "second prompt", "After.")
+
+
+async def test_a_session_is_compacted(tui: Terminal, provider: ScriptedProvider) -> None:
+    await converse(tui, provider)
+    provider.then(text("The summary of it all."))
+    await choose(tui, "/compact", "Compact session")
+    await tui.until("Compaction", "The summary of it all.")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.clients.terminal import Terminal
-from tests.clients.terminal_ui import BUSY, ask, send
+from tests.clients.terminal_ui import BUSY, ask, choose, send
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
@@ -72,3 +72,49 @@ async def test_escape_twice_interrupts(tui: Terminal, provider: ScriptedProvider
     await tui.until("Never ending", "· interrupted", without=[BUSY])
     hold.set()
     await ask(tui, "go on", "ok")
+
+
+async def test_a_command_of_the_user_runs_in_the_shell(
+    tui: Terminal, provider: ScriptedProvider
+) -> None:
+    tui.type("!")
+    await tui.until("Shell")
+    tui.type("echo from the user")
+    await tui.until("echo from the user")
+    tui.press("enter")
+    await tui.until("$ echo from the user", "  from the user", without=[BUSY])
+    provider.then(text("I saw it."))
+    await ask(tui, "what did I run", "I saw it.")
+    assert "from the user" in str(provider.requests[-1].messages)
+
+
+async def test_a_slash_command_of_the_project_runs_with_its_arguments(
+    tui: Terminal, provider: ScriptedProvider
+) -> None:
+    provider.then(text("Hello, Ada."))
+    tui.type("/hello")
+    await tui.until("/hello ", "greets")
+    tui.press("enter")
+    await tui.until("/hello", without=["greets"])
+    tui.type("Ada")
+    await tui.until("/hello Ada")
+    tui.press("enter")
+    await tui.until("Say hello to Ada", "Hello, Ada.", without=[BUSY])
+
+
+async def test_a_file_is_attached_by_its_name(tui: Terminal, provider: ScriptedProvider) -> None:
+    provider.then(text("It has three lines."))
+    tui.type("read @not")
+    await tui.until("notes.txt")
+    tui.press("enter")
+    await tui.until("read @notes.txt")
+    await ask(tui, "please", "It has three lines.")
+    assert "one\ntwo\nthree" in provider.requests[-1].texts("user")[-1]
+
+
+async def test_a_compaction_with_nothing_to_do_says_so(
+    tui: Terminal, provider: ScriptedProvider
+) -> None:
+    await ask(tui, "hello", "ok")
+    await choose(tui, "/compact", "Compact session")
+    await tui.until("compaction leaves the newest")

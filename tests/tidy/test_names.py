@@ -39,9 +39,9 @@ WORDS: Final[Mapping[str, str]] = {
     "HTTP": """
         acceptor access address asgi auth binding body connection cursor dial endpoint
         exchange frame group guard handler head header http list listener loopback media network
-        openapi operation pager proxied proxy query reconnect remote reset response result route
-        routing socket socks sse stream tls translation transport uri v1 web webfetch websearch
-        websocket
+        openapi operation pager proxied proxy query reconnect refused remote reset response result
+        route routing socket socks sse stream tls translation transport uri v1 web webfetch
+        websearch websocket
     """,
     "MCP": """
         connector elicitation inbound meter offered rate restart sdk stdio
@@ -65,9 +65,8 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "text formats": """
         assignment decoding exact form format front fuzzy glob grammar grep html ignore image json
-        jsonc
-        markdown matter mime parser patch pattern phrase render ring script style substitution
-        tag text token wildcard word xml yaml
+        jsonc markdown matter mime parser patch pattern phrase render ring script style
+        substitution tag template text token tui wildcard word xml yaml
     """,
 }
 """By the field that uses them. A new word needs a place here, or an entry in CONTEXT.md."""

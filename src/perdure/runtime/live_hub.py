@@ -123,7 +123,13 @@ class LiveReader:
         self._location = location
         self._cursor = hub.end
         self._signal = asyncio.Event()
+        self._released = False
         self.lagged = False
+
+    def release(self) -> None:
+        """Have `next` return once without frames: its caller has something else to tell."""
+        self._released = True
+        self.wake()
 
     def wake(self) -> None:
         if not self._signal.is_set():
@@ -142,6 +148,9 @@ class LiveReader:
                     return frames
             if self._hub.closed:
                 return None
+            if self._released:
+                self._released = False
+                return b""
             self._signal.clear()
             await self._signal.wait()
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from perdure.schema.approval.permission import PermissionRequest, Reply
 from perdure.schema.approval.question import Answers, QuestionRequest
-from perdure.schema.codec import JsonObject, Record
+from perdure.schema.codec import Record
 from perdure.schema.files.pty import PtyInfo
 from perdure.schema.ids import (
     MessageID,
@@ -19,6 +19,7 @@ from perdure.schema.ids import (
     SessionID,
     ToolCallID,
 )
+from perdure.schema.session.status import SessionStatus
 from perdure.schema.session.todo import Todos
 from perdure.schema.settings.trust import TrustWish
 
@@ -84,10 +85,10 @@ class CompactionDelta(Fragment):
 
 
 class StatusChanged(LiveFact):
-    """A Session started to run in this process, became idle, or failed outside any step."""
+    """A Session started to run, waits to send a request again, or became idle."""
 
     session_id: SessionID
-    status: JsonObject
+    status: SessionStatus
 
 
 class PermissionReplied(LiveFact):

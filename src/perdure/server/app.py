@@ -98,6 +98,8 @@ def make_app(
     routes = Routes[Binding]()
     for each in binding.bind_all(API, handlers):
         routes.add(each.endpoint.method, each.endpoint.path, each)
+        for method, path in each.endpoint.other_routes:
+            routes.add(method, path, each)
     return App(AppContext(runtime, settings, asyncio.Event()), routes, v1_handlers)
 
 

@@ -68,11 +68,11 @@ async def decide(api: Api, session: str, decision: str) -> None:
     await api.wait(session)
 
 
-async def told(live: Stream, session: str, type: str) -> JsonObject:
-    """The next status of that type that who watches is told of."""
+async def told(live: Stream, session: str, outcome: str) -> JsonObject:
+    """The next status with that outcome that a watching client is told of."""
     while True:
         event = (await live.until("session.status", sessionID=session))[-1]
-        if event["data"]["status"]["type"] == type:
+        if event["data"]["status"].get("outcome") == outcome:
             return event["data"]["status"]
 
 
@@ -93,7 +93,8 @@ async def test_what_may_have_been_sent_waits_for_a_person_who_has_it_sent_again(
             status = await told(live, session, "waiting")
         assert (found["waiting"], found["reason"], found["deaths"]) == (True, "unclear", 1)
         assert found["message"] == recovery.WAITING["unclear"]
-        assert status == {"type": "waiting", "reason": "unclear", "message": found["message"]}
+        said = {"reason": "unclear", "message": found["message"]}
+        assert status == {"type": "idle", "outcome": "waiting", **said}
         assert await failures(api, session) == []
         assert len(provider.requests) == 1
         await decide(api, session, "retry")

@@ -302,7 +302,6 @@ export interface SessionsCreateInput {
   readonly location?: types.LocationRef | undefined
   readonly title?: string | undefined
   readonly metadata?: { readonly [key: string]: types.JsonValue } | undefined
-  readonly permissions?: readonly types.Rule[] | undefined
 }
 
 export interface SessionsListInput {
@@ -1751,7 +1750,6 @@ export class SessionsGroup {
           location: input.location,
           title: input.title,
           metadata: input.metadata,
-          permissions: input.permissions,
         },
       },
       options,

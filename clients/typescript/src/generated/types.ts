@@ -472,6 +472,7 @@ export interface FileInput {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly source?: TextSource | undefined
+  readonly mime?: string | undefined
 }
 
 /** A file that differs from the commit that is checked out. */
@@ -1485,6 +1486,32 @@ export interface SessionBudget {
   readonly turns?: number | undefined
 }
 
+export interface SessionBusy {
+  readonly type: "busy"
+}
+
+export interface SessionCreated {
+  readonly sessionID: string
+  readonly info: SessionSeed
+}
+
+/** `session.created`. */
+export interface SessionCreatedEvent {
+  readonly id: string
+  readonly type: "session.created"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: SessionCreated
+}
+
+/** Nothing runs. The fields are extensions: why, if the last run did not end by itself. */
+export interface SessionIdle {
+  readonly type: "idle"
+  readonly outcome?: "failed" | "waiting" | undefined
+  readonly reason?: "deaths" | "unclear" | undefined
+  readonly message?: string | undefined
+}
+
 export interface SessionInfo {
   readonly id: string
   readonly projectID: string
@@ -1516,6 +1543,34 @@ export interface SessionReplayedEvent {
   readonly type: "session.replayed"
   readonly location?: LocationRef | undefined
   readonly data: SessionReplayed
+}
+
+/** A request waits: after a failure, or with `attempt` 0 for the limits of its provider. */
+export interface SessionRetrying {
+  readonly type: "retry"
+  readonly attempt: number
+  readonly message: string
+  readonly next: number
+}
+
+/** The Session at its creation. */
+export interface SessionSeed {
+  readonly id: string
+  readonly slug: string
+  readonly projectID: string
+  readonly directory: string
+  readonly path: string
+  readonly title: string
+  readonly version: string
+  readonly cost: number
+  readonly tokens: TokenUsage
+  readonly time: SessionTime
+  readonly workspaceID?: string | undefined
+  readonly parentID?: string | undefined
+  readonly agent?: string | undefined
+  readonly model?: ModelRef | undefined
+  readonly metadata?: { readonly [key: string]: JsonValue } | undefined
+  readonly permissions?: readonly Rule[] | undefined
 }
 
 /** The newest messages in chronological order. Follow the durable stream after `seq`. */
@@ -1625,10 +1680,10 @@ export interface SpentEvent {
   readonly data: Spent
 }
 
-/** A Session started to run in this process, became idle, or failed outside any step. */
+/** A Session started to run, waits to send a request again, or became idle. */
 export interface StatusChanged {
   readonly sessionID: string
-  readonly status: { readonly [key: string]: JsonValue }
+  readonly status: SessionIdle | SessionBusy | SessionRetrying
 }
 
 /** `session.status`. */
@@ -2268,4 +2323,5 @@ export type LiveEvent =
   | PtyUpdatedEvent
   | PtyExitedEvent
   | PtyDeletedEvent
+  | SessionCreatedEvent
   | DurableEvent

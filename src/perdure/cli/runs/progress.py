@@ -1,6 +1,6 @@
 """How far the work of a followed prompt has come, and how it ended.
 
-A request that is sent again later is not the end: the status is then `retrying`, and the Session
+A request that is sent again later is not the end: the status is then `retry`, and the Session
 runs on. Each durable event is shown once; what the stream left out is read from the log.
 """
 
@@ -22,7 +22,7 @@ TURN_INTERRUPTED: Final = "Provider turn interrupted"
 """The failure of an interrupted step. Repeated here, because `--attach` loads no runtime."""
 _LOOK_SECONDS: Final = 0.1
 _LOOKS_MAX: Final = 50
-_STILL_RUNNING: Final = frozenset({"running", "retrying"})
+_STILL_RUNNING: Final = frozenset({"busy", "retry"})
 _UNFINISHED: Final = frozenset({None, "tool-calls"})
 _INCOMPLETE: Final = {
     "length": "the answer is incomplete: the model reached its limit of output tokens",
@@ -167,7 +167,7 @@ class RunProgress:
     def _is_ended(self, status: JsonObject) -> bool:
         if status["type"] in _STILL_RUNNING:
             return False
-        if status["type"] == "failed":
+        if status.get("outcome") == "failed":
             reason = terminal.one_line(status.get("message", "no reason was given"))
             raise Problem(f"{self._session_id} failed: {reason}")
         if not self._promoted:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         PermissionRequest,
         PermissionSource,
         Reply,
-        Rule,
         SavedRule,
     )
     from perdure.schema.approval.question import QuestionRequest
@@ -955,7 +954,6 @@ class SessionsGroup:
         location: LocationRef | None = None,
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
-        permissions: tuple[Rule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -967,7 +965,6 @@ class SessionsGroup:
                 location=location,
                 title=title,
                 metadata=metadata,
-                permissions=permissions,
                 options=options,
             ),
         )

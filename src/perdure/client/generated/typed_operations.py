@@ -41,7 +41,6 @@ from perdure.schema.approval.permission import (
     PermissionRequest,
     PermissionSource,
     Reply,
-    Rule,
     SavedRule,
 )
 from perdure.schema.approval.question import QuestionRequest
@@ -1056,7 +1055,6 @@ class SessionsGroup:
         location: LocationRef | None = None,
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
-        permissions: tuple[Rule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -1071,7 +1069,6 @@ class SessionsGroup:
                 location=location,
                 title=title,
                 metadata=metadata,
-                permissions=permissions,
             ),
             options=options,
         )

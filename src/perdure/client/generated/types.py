@@ -683,6 +683,7 @@ class FileInput(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     source: NotRequired[TextSource]
+    mime: NotRequired[str]
 
 
 class FileStatus(TypedDict):
@@ -1810,10 +1811,59 @@ class SessionActivity(TypedDict):
     type: Literal["running"]
 
 
+class SessionBusy(TypedDict):
+    type: Literal["busy"]
+
+
 class SessionTime(TypedDict):
     created: int
     updated: int
     archived: NotRequired[int]
+
+
+class SessionSeed(TypedDict):
+    """The Session at its creation."""
+
+    id: str
+    slug: str
+    projectID: str
+    directory: str
+    path: str
+    title: str
+    version: str
+    cost: float
+    tokens: TokenUsage
+    time: SessionTime
+    workspaceID: NotRequired[str]
+    parentID: NotRequired[str]
+    agent: NotRequired[str]
+    model: NotRequired[ModelRef]
+    metadata: NotRequired[dict[str, JsonValue]]
+    permissions: NotRequired[list[Rule]]
+
+
+class SessionCreated(TypedDict):
+    sessionID: str
+    info: SessionSeed
+
+
+class SessionCreatedEvent(TypedDict):
+    """`session.created`."""
+
+    id: str
+    type: Literal["session.created"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: SessionCreated
+
+
+class SessionIdle(TypedDict):
+    """Nothing runs. The fields are extensions: why, if the last run did not end by itself."""
+
+    type: Literal["idle"]
+    outcome: NotRequired[Literal["failed", "waiting"]]
+    reason: NotRequired[Literal["deaths", "unclear"]]
+    message: NotRequired[str]
 
 
 class SessionInfo(TypedDict):
@@ -1849,6 +1899,15 @@ class SessionReplayedEvent(TypedDict):
     type: Literal["session.replayed"]
     location: NotRequired[LocationRef]
     data: SessionReplayed
+
+
+class SessionRetrying(TypedDict):
+    """A request waits: after a failure, or with `attempt` 0 for the limits of its provider."""
+
+    type: Literal["retry"]
+    attempt: int
+    message: str
+    next: int
 
 
 class SessionSnapshot(TypedDict):
@@ -1941,10 +2000,10 @@ class SpentEvent(TypedDict):
 
 
 class StatusChanged(TypedDict):
-    """A Session started to run in this process, became idle, or failed outside any step."""
+    """A Session started to run, waits to send a request again, or became idle."""
 
     sessionID: str
-    status: dict[str, JsonValue]
+    status: SessionIdle | SessionBusy | SessionRetrying
 
 
 class StatusChangedEvent(TypedDict):
@@ -2436,5 +2495,6 @@ LiveEvent = (
     | PtyUpdatedEvent
     | PtyExitedEvent
     | PtyDeletedEvent
+    | SessionCreatedEvent
     | DurableEvent
 )

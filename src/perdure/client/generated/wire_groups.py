@@ -966,7 +966,6 @@ class SessionsGroup:
         location: types.LocationRef | None = None,
         title: str | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
-        permissions: Sequence[types.Rule] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -980,7 +979,6 @@ class SessionsGroup:
                 "location": location,
                 "title": title,
                 "metadata": metadata,
-                "permissions": permissions,
             },
             options=options,
         )

@@ -12,11 +12,11 @@ and every answer is bounded.
 import asyncio
 import errno
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from perdure.core import limits
-from perdure.core.files import mime
+from perdure.core.files import ignore, mime
 from perdure.core.files.paths import printable
 from perdure.core.text import fuzzy
 from perdure.host import descriptors
@@ -95,6 +95,29 @@ class LocationFiles:
             if status.is_directory or status.is_file
         ]
         return tuple(sorted(found, key=lambda entry: entry.type != "directory"))
+
+    async def list_ignored(self, entries: Sequence[FileEntry]) -> frozenset[str]:
+        """The paths among entries of one folder that ignore files of the Location name."""
+        if not entries:
+            return frozenset()
+        root = await self.environment.path_access.root()
+        files = self.environment.filesystem.confined_to(root)
+        folder = posixpath.dirname(entries[0].path.rstrip("/"))
+        verdicts: dict[str, bool] = {}
+        for parent in _parents(folder):
+            path = posixpath.join(root, parent, ".gitignore")
+            try:
+                data = await files.read(path, bytes_max=limits.GIT_FILE_BYTES_MAX)
+            except OSError:
+                # Most folders have none.
+                continue
+            rules = ignore.parse_ignore(data.decode(errors="replace"))
+            for entry in entries:
+                name = posixpath.relpath(entry.path.rstrip("/"), parent or ".")
+                verdict = ignore.ignored(rules, name, is_directory=entry.type == "directory")
+                if verdict is not None:
+                    verdicts[entry.path] = verdict
+        return frozenset(path for path, verdict in verdicts.items() if verdict)
 
     async def find(
         self, query: str, *, type: EntryType | None = None, limit: int | None = None
@@ -197,6 +220,12 @@ def _extent(path: str, span: Span | None, size: int) -> tuple[int, int]:
     if offset >= end:
         raise _refused(f"{path} has {size} bytes, and none in that range")
     return offset, min(end - offset, limits.FS_READ_BYTES_MAX)
+
+
+def _parents(folder: str) -> Iterator[str]:
+    """The folders from the root, which is empty, down to `folder`."""
+    parts = folder.split("/") if folder else []
+    return ("/".join(parts[:depth]) for depth in range(len(parts) + 1))
 
 
 def _text_match(found: LineMatch) -> TextMatch:

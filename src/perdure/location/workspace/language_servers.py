@@ -16,7 +16,7 @@ from perdure.core import limits
 from perdure.core.settings.edit_programs import EditProgram
 from perdure.ports import Filesystem, PipedProcesses
 from perdure.ports.tasks import StartTask
-from perdure.schema.value import Confidential, State
+from perdure.schema.value import Confidential, State, Value
 from perdure.tools.files.path_access import Target
 
 if TYPE_CHECKING:
@@ -56,6 +56,14 @@ class LanguageServers:
         server = self._get_server(slot)
         errors = () if server is None else await server.diagnose(target.path, text)
         return (*(error.render(target.resource) for error in errors), *slot.take_failure_note())
+
+    def list_started(self) -> "tuple[ServerState, ...]":
+        """The servers that were started, and whether each still runs."""
+        return tuple(
+            ServerState(name=name, runs=slot.runs)
+            for name, slot in sorted(self._slots.items())
+            if slot.server is not None or slot.failures
+        )
 
     def close(self) -> None:
         """End every server at once; no other is started."""
@@ -99,6 +107,11 @@ class LanguageServers:
         )
         self._start(server.run(self._processes))
         return server
+
+
+class ServerState(Value, kw_only=True):
+    name: str
+    runs: bool
 
 
 class _Spec(Confidential, kw_only=True):

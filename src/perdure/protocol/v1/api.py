@@ -1,9 +1,23 @@
-"""The whole V1 contract: every V1 endpoint that is served, in reading order."""
+"""The whole V1 contract: every V1 endpoint, in reading order; the last are those not offered."""
 
 from typing import Final
 
 from perdure.protocol.endpoint import Endpoint
-from perdure.protocol.v1 import approval, catalog, event, instance, location, message, session
+from perdure.protocol.v1 import (
+    approval,
+    catalog,
+    credential,
+    event,
+    file,
+    instance,
+    location,
+    message,
+    pty,
+    refused,
+    session,
+    tui,
+    work,
+)
 
 V1_API: Final[tuple[Endpoint, ...]] = (
     *instance.ENDPOINTS,
@@ -11,6 +25,12 @@ V1_API: Final[tuple[Endpoint, ...]] = (
     *location.ENDPOINTS,
     *session.ENDPOINTS,
     *message.ENDPOINTS,
+    *work.ENDPOINTS,
     *approval.ENDPOINTS,
+    *credential.ENDPOINTS,
+    *file.ENDPOINTS,
+    *pty.ENDPOINTS,
+    *tui.ENDPOINTS,
     *event.ENDPOINTS,
+    *refused.ENDPOINTS,
 )

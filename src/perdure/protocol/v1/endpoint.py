@@ -4,7 +4,13 @@ from typing import Final
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Method, Scope, Success
 from perdure.schema.codec import JsonValue, Payload
-from perdure.schema.errors import DamagedRowError, NotFoundError, SessionNotFoundError
+from perdure.schema.errors import (
+    DamagedRowError,
+    NotFoundError,
+    ServiceUnavailableError,
+    SessionBusyError,
+    SessionNotFoundError,
+)
 
 CONTRACT_VERSION: Final = "1.18.33"
 """The version of OpenCode whose V1 routes are served; sent where V1 names a version."""
@@ -16,6 +22,7 @@ def declare(
     operation: str,
     result: JsonValue,
     *,
+    params: type[Payload] | None = None,
     query: type[Payload] | None = None,
     body: type[Payload] | None = None,
     body_optional: bool = False,
@@ -29,8 +36,16 @@ def declare(
         group="v1",
         scope=scope,
         success=Success("no_content") if result is None else Success("bare", result),
+        params=params,
         query=query,
         body=body,
         body_optional=body_optional,
-        errors=(*REFUSALS, NotFoundError, SessionNotFoundError, DamagedRowError),
+        errors=(
+            *REFUSALS,
+            NotFoundError,
+            SessionNotFoundError,
+            SessionBusyError,
+            DamagedRowError,
+            ServiceUnavailableError,
+        ),
     )

@@ -48,14 +48,6 @@ class V1Status(Record):
     next: int | UnsetType = UNSET
 
 
-class V1FileDiff(Record):
-    file: str
-    patch: str
-    additions: int
-    deletions: int
-    status: Literal["added", "deleted", "modified"]
-
-
 class ListV1Sessions(Payload):
     directory: str | None = None
     path: str | None = None

@@ -34,6 +34,7 @@ from perdure.runtime.compaction.context_window import ContextWindow, LearnedLimi
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.drain import SessionDrain
 from perdure.runtime.drain.request_preview import RequestPreviews
+from perdure.runtime.drain.shell_command import ShellCommands
 from perdure.runtime.drain.titles import Titles
 from perdure.runtime.drain.turn import TurnServices
 from perdure.runtime.files.revert import FileReverts
@@ -60,7 +61,6 @@ from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.retries import Retries
 from perdure.runtime.turn.services import RunServices
-from perdure.runtime.turn.shell_command import ShellCommands
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, ConnectionChanged, IntegrationsChanged
 from perdure.store.tables.approval_table import SavedApprovals

@@ -12,6 +12,7 @@ from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.live_hub import LiveHub
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import StatusChanged
+from perdure.schema.session.status import SessionBusy, SessionIdle, SessionStatus
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import attempt_table, job_table, revert_table, task_table
 
@@ -81,13 +82,13 @@ class PeerWork:
         running = await self._database.read(self._activity.list_elsewhere)
         before, self._elsewhere = self._elsewhere, frozenset(running)
         for session_id in sorted(self._elsewhere - before):
-            self._publish(session_id, "running")
+            self._publish(session_id, SessionBusy())
         for session_id in sorted(before - self._elsewhere):
             if not self._activity.runs_here(session_id):
-                self._publish(session_id, "idle")
+                self._publish(session_id, SessionIdle())
 
-    def _publish(self, session_id: SessionID, status: str) -> None:
-        self._hub.publish(StatusChanged(session_id=session_id, status={"type": status}), None)
+    def _publish(self, session_id: SessionID, status: SessionStatus) -> None:
+        self._hub.publish(StatusChanged(session_id=session_id, status=status), None)
 
     async def list_unfinished(self) -> Unfinished:
         """The Sessions whose run or whose subagent report a dead process left open."""

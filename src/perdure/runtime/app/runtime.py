@@ -9,12 +9,14 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.session import recovery
 from perdure.host import data_directory
 from perdure.host.clock import SystemClock
+from perdure.host.environment import Environment
 from perdure.host.ids import SystemIds
 from perdure.host.process_locks import ProcessLocks
 from perdure.ports import Clock, IdSource
@@ -49,6 +51,7 @@ from perdure.runtime.tasks import Background
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import InstanceDisposed, StatusChanged
 from perdure.schema.location import LocationRef
+from perdure.schema.session.status import SessionBusy, SessionIdle, SessionStatus
 from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
@@ -100,6 +103,7 @@ class Runtime(Value, kw_only=True):
     engine: LazyEngine
     clock: Clock
     ids: IdSource
+    environment: Environment
     database_path: str
 
     @property
@@ -280,6 +284,7 @@ def _build_runtime(
         engine=engine,
         clock=clock,
         ids=platform.ids,
+        environment=settings.environment,
         database_path=database_path,
     )
 
@@ -362,9 +367,13 @@ def _start_background(
 def _publish_status(
     session_id: SessionID, status: str, message: str | None, *, hub: LiveHub, engine: LazyEngine
 ) -> None:
-    shown = {"type": status} | ({} if message is None else {"message": message})
-    if status == "idle" and (reason := engine.wait_reason(session_id)) is not None:
-        shown = {"type": "waiting", "reason": reason, "message": recovery.WAITING[reason]}
+    shown: SessionStatus = SessionIdle()
+    if status == "running":
+        shown = SessionBusy()
+    elif status == "failed":
+        shown = SessionIdle(outcome="failed", message=message or UNSET)
+    elif (reason := engine.wait_reason(session_id)) is not None:
+        shown = SessionIdle(outcome="waiting", reason=reason, message=recovery.WAITING[reason])
     hub.publish(StatusChanged(session_id=session_id, status=shown), None)
 
 

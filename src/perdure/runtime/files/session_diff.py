@@ -53,6 +53,8 @@ class SessionDiffs:
             return session, changes
 
         session, changes = await self._database.read(load)
+        if not changes:
+            return session, ()
         return session, await asyncio.to_thread(self._compare, session, changes)
 
     def _compare(self, session: SessionInfo, changes: Sequence[FileChange]) -> tuple[FileDiff, ...]:

@@ -9,8 +9,11 @@ from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.settings import trust
+from perdure.core.settings.settings import Settings
+from perdure.llm.request import ToolDefinition
 from perdure.location.location import Location
 from perdure.location.registry import LocationRegistry
+from perdure.location.workspace.language_servers import ServerState
 from perdure.ports import Clock
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span, TextMatches
@@ -67,6 +70,20 @@ class Locations:
         prompts = await location.mcp.list_commands()
         return (*own, *(command for command in prompts if command.name not in named))
 
+    async def settings(self, ref: LocationRef) -> Settings:
+        return (await self._locations.get(ref)).settings
+
+    async def tools(self, ref: LocationRef) -> tuple[ToolDefinition, ...]:
+        """The tools that the default agent is offered."""
+        location = await self._locations.get(ref)
+        agent = location.agents.select(None)
+        rules = () if agent is None else (location.agents.rules(agent.id),)
+        return location.tools.registry().materialize(*rules).definitions
+
+    async def language_servers(self, ref: LocationRef) -> tuple[ServerState, ...]:
+        """The language servers that were started."""
+        return (await self._locations.get(ref)).language_servers.list_started()
+
     async def references(self, ref: LocationRef) -> tuple[ReferenceInfo, ...]:
         return (await self._locations.get(ref)).references.list()
 
@@ -112,6 +129,12 @@ class Files:
     async def list(self, ref: LocationRef, path: str) -> tuple[FileEntry, ...]:
         return await (await self._locations.get(ref)).files.list(path)
 
+    async def list_ignored(
+        self, ref: LocationRef, entries: tuple[FileEntry, ...]
+    ) -> frozenset[str]:
+        """The paths among entries of one folder that ignore files of the Location name."""
+        return await (await self._locations.get(ref)).files.list_ignored(entries)
+
     async def find(
         self, ref: LocationRef, query: str, *, type: EntryType | None, limit: int | None
     ) -> tuple[FileEntry, ...]:
@@ -133,6 +156,8 @@ class Files:
 
         Without a Location there are no rules to ask, so no patch is shown.
         """
+        if not found:
+            return ()
         try:
             location = await self._locations.get(ref)
         except InvalidRequestError:

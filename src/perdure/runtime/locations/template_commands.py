@@ -7,8 +7,8 @@ run inside the sandbox, as those of the model do, and get the arguments as their
 from collections.abc import Mapping
 
 from perdure.core import limits
-from perdure.core.session import command_template
-from perdure.core.session.command_template import ShellPart
+from perdure.core.text import command_template
+from perdure.core.text.command_template import ShellPart
 from perdure.location.location import Location
 from perdure.location.registry import LocationRegistry
 from perdure.schema.errors import InvalidRequestError

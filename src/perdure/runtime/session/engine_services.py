@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from perdure.runtime.compaction.compactor import Compactor
     from perdure.runtime.drain.request_preview import RequestPreviews
+    from perdure.runtime.drain.shell_command import ShellCommands
     from perdure.runtime.files.revert import FileReverts
     from perdure.runtime.locations.api import Locations
     from perdure.runtime.locations.template_commands import TemplateCommands
     from perdure.runtime.session.move import SessionMoves
-    from perdure.runtime.turn.shell_command import ShellCommands
 
 
 class EngineServices(Protocol):

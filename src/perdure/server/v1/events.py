@@ -48,6 +48,12 @@ class V1Events:
     async def subscribe_global(self, call: Call[None, None]) -> LiveStream[V1Event]:
         return LiveStream(lambda: self._read(self._global, None), self._framing(wraps=True))
 
+    def tell(self, type: str, properties: object, where: LocationRef | None) -> None:
+        """Send an event of V1 alone to the subscribers of a directory, or to all."""
+        self._publish(Told(self._runtime.ids.event(), type, properties, where))
+        if self._upstream is not None:
+            self._upstream.release()
+
     @property
     def lagged(self) -> bool:
         return self._upstream is not None and self._upstream.lagged

@@ -1,13 +1,12 @@
 """The directory of a V1 request, and what applies there: project, agents, commands, models."""
 
-import os
 import re
 from pathlib import PurePath
-from typing import Final
+from typing import Final, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
-from perdure.protocol.v1 import catalog, instance, location
+from perdure.protocol.v1 import catalog, location
 from perdure.protocol.v1.catalog import (
     V1Api,
     V1AuthMethod,
@@ -18,14 +17,6 @@ from perdure.protocol.v1.catalog import (
     V1Model,
     V1Provider,
     V1ProviderList,
-)
-from perdure.protocol.v1.endpoint import CONTRACT_VERSION
-from perdure.protocol.v1.instance import (
-    V1Console,
-    V1FeatureSet,
-    V1Health,
-    V1ServerStatus,
-    WriteV1Log,
 )
 from perdure.protocol.v1.location import (
     V1AgentInfo,
@@ -38,13 +29,21 @@ from perdure.protocol.v1.location import (
 )
 from perdure.protocol.v1.message import V1ModelChoice
 from perdure.protocol.v1.rule import V1Rule
-from perdure.schema.codec import JsonObject
-from perdure.schema.location import LocationRef
-from perdure.schema.models.integration import EnvMethod, OAuthMethod
+from perdure.schema.errors import NotFoundError
+from perdure.schema.location import LocationRef, ProjectInfo
+from perdure.schema.models.integration import (
+    EnvMethod,
+    IntegrationInfo,
+    KeyMethod,
+    OAuthMethod,
+)
 from perdure.schema.models.model import CacheCost, ModelInfo
 from perdure.server import location_context
 from perdure.server.binding import Decoded
 from perdure.server.call import Call, Handlers
+
+QueryT = TypeVar("QueryT", bound=Decoded)
+BodyT = TypeVar("BodyT", bound=Decoded)
 
 _HINTS: Final = re.compile(r"\$(?:ARGUMENTS|\d)")
 
@@ -61,25 +60,38 @@ def resolve(call: Call[Decoded, Decoded]) -> LocationRef:
     return find_named(call) or LocationRef(call.settings.default_directory)
 
 
+def placed(call: Call[QueryT, BodyT]) -> Call[QueryT, BodyT]:
+    """The call as V2 handlers take it: with the directory that V1 names."""
+    return structs.replace(call, found=resolve(call))
+
+
 async def paths(call: Call[None, None]) -> V1Paths:
     found = await call.runtime.locations.info(resolve(call))
-    data = str(PurePath(call.runtime.database_path).parent)
-    home = os.environ.get("HOME", "/")
-    return V1Paths(home, data, data, found.project.directory, found.directory)
+    environment = call.runtime.environment
+    state = str(PurePath(call.runtime.database_path).parent)
+    root = found.project.directory
+    return V1Paths(environment.home, state, environment.config_dir, root, found.directory)
 
 
 async def current_project(call: Call[None, None]) -> V1Project:
-    project = (await call.runtime.locations.info(resolve(call))).project
-    vcs = UNSET if project.id == "global" else "git"
-    return V1Project(project.id, project.directory, V1ProjectTime(0, 0), (), vcs)
+    return _project(await call.runtime.projects.current(resolve(call)))
 
 
 async def projects(call: Call[None, None]) -> tuple[V1Project, ...]:
-    return (await current_project(call),)
+    return tuple(map(_project, await call.runtime.projects.list(resolve(call))))
 
 
 async def project_directories(call: Call[None, None]) -> tuple[V1ProjectDirectory, ...]:
-    return (V1ProjectDirectory((await current_project(call)).worktree),)
+    for found in await call.runtime.projects.list(resolve(call)):
+        if found.id == call.params["projectID"]:
+            return tuple(map(V1ProjectDirectory, found.directories))
+    raise NotFoundError(f"No Session works in project {call.params['projectID'][:200]}")
+
+
+def _project(found: ProjectInfo) -> V1Project:
+    others = tuple(root for root in found.directories if root != found.directory)
+    time = V1ProjectTime(found.time.created, found.time.updated)
+    return V1Project(found.id, found.directory, time, others, found.vcs)
 
 
 async def agents(call: Call[None, None]) -> tuple[V1AgentInfo, ...]:
@@ -126,11 +138,6 @@ async def skills(call: Call[None, None]) -> tuple[V1Skill, ...]:
     return tuple(V1Skill(s.name, s.location, s.content, s.description) for s in found)
 
 
-async def config(call: Call[None, None]) -> JsonObject:
-    default = (await call.runtime.locations.default_model(resolve(call))).model
-    return {} if default is UNSET else {"model": f"{default.provider_id}/{default.id}"}
-
-
 async def config_providers(call: Call[None, None]) -> V1ConfigProviders:
     found = await _providers(call)
     return V1ConfigProviders(found.all, found.default)
@@ -140,6 +147,11 @@ async def providers(call: Call[None, None]) -> V1ProviderList:
     return await _providers(call)
 
 
+def shown_methods(found: IntegrationInfo) -> tuple[OAuthMethod | KeyMethod, ...]:
+    """The methods that a person can choose, in the order in which V1 numbers them."""
+    return tuple(method for method in found.methods if not isinstance(method, EnvMethod))
+
+
 async def auth_methods(call: Call[None, None]) -> dict[str, tuple[V1AuthMethod, ...]]:
     found = await call.runtime.integrations.list(resolve(call))
     return {
@@ -147,39 +159,10 @@ async def auth_methods(call: Call[None, None]) -> dict[str, tuple[V1AuthMethod, 
             V1AuthMethod("oauth", method.label)
             if isinstance(method, OAuthMethod)
             else V1AuthMethod("api", method.label or "API key")
-            for method in each.methods
-            if not isinstance(method, EnvMethod)
+            for method in shown_methods(each)
         )
         for each in found
     }
-
-
-async def health(call: Call[None, None]) -> V1Health:
-    return V1Health(healthy=True, version=CONTRACT_VERSION)
-
-
-async def log(call: Call[None, WriteV1Log]) -> bool:
-    return True
-
-
-async def capabilities(call: Call[None, None]) -> V1FeatureSet:
-    return V1FeatureSet(background_subagents=False)
-
-
-async def console(call: Call[None, None]) -> V1Console:
-    return V1Console((), 0)
-
-
-async def no_resources(call: Call[None, None]) -> dict[str, JsonObject]:
-    return {}
-
-
-async def no_workspaces(call: Call[None, None]) -> tuple[JsonObject, ...]:
-    return ()
-
-
-async def no_servers(call: Call[None, None]) -> tuple[V1ServerStatus, ...]:
-    return ()
 
 
 async def _providers(call: Call[None, None]) -> V1ProviderList:
@@ -246,18 +229,7 @@ HANDLERS: Final[Handlers] = {
     location.AGENTS.operation_id: agents,
     location.COMMANDS.operation_id: commands,
     location.SKILLS.operation_id: skills,
-    catalog.CONFIG.operation_id: config,
-    catalog.GLOBAL_CONFIG.operation_id: config,
     catalog.CONFIG_PROVIDERS.operation_id: config_providers,
     catalog.PROVIDERS.operation_id: providers,
     catalog.AUTH_METHODS.operation_id: auth_methods,
-    instance.HEALTH.operation_id: health,
-    instance.LOG.operation_id: log,
-    instance.CAPABILITIES.operation_id: capabilities,
-    instance.CONSOLE.operation_id: console,
-    instance.RESOURCES.operation_id: no_resources,
-    instance.WORKSPACES.operation_id: no_workspaces,
-    instance.WORKSPACE_STATUS.operation_id: no_workspaces,
-    instance.LANGUAGE_SERVERS.operation_id: no_servers,
-    instance.FORMATTERS.operation_id: no_servers,
 }

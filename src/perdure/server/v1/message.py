@@ -70,12 +70,18 @@ async def get(call: Call[None, None]) -> V1Message:
 
 async def prompt(call: Call[None, PromptV1Session]) -> V1Message:
     """Admit the prompt, wait until the Session is idle, and return its last answer."""
-    prompt_id = await _admit(call)
-    await call.runtime.sessions.wait(call.session_id)
-    shown = await _show_all(call.runtime, call.session_id)
+    return await wait_for_answer(call.runtime, call.session_id, await _admit(call))
+
+
+async def wait_for_answer(
+    runtime: "Runtime", session_id: SessionID, prompt_id: MessageID
+) -> V1Message:
+    """The last answer to a prompt, once the Session is idle; the prompt if there is none."""
+    await runtime.sessions.wait(session_id)
+    shown = await _show_all(runtime, session_id)
     places = [place for place, each in enumerate(shown) if each.info.id == prompt_id]
     if not places:
-        raise MessageNotFoundError(call.session_id, prompt_id)
+        raise MessageNotFoundError(session_id, prompt_id)
     answers = [each for each in shown[places[0] :] if isinstance(each.info, V1Assistant)]
     return answers[-1] if answers else shown[places[0]]
 

@@ -12,7 +12,20 @@ from perdure.server import binding
 from perdure.server.binding import Binding
 from perdure.server.call import Handlers
 from perdure.server.routing import Routes
-from perdure.server.v1 import approval, location, message, session
+from perdure.server.v1 import (
+    approval,
+    config,
+    credential,
+    file,
+    instance,
+    location,
+    message,
+    pty,
+    refused,
+    session,
+    tui,
+    work,
+)
 from perdure.server.v1.events import V1Events
 
 if TYPE_CHECKING:
@@ -23,14 +36,22 @@ HANDLERS: Final[Handlers] = {
     **session.HANDLERS,
     **message.HANDLERS,
     **approval.HANDLERS,
+    **config.HANDLERS,
+    **file.HANDLERS,
+    **pty.HANDLERS,
+    **refused.HANDLERS,
 }
-"""All handlers but those of the event streams, which share the V1Events of one app."""
+"""All handlers but those that share the V1Events or the logins of one app."""
 
 
 def make_handlers(runtime: "Runtime") -> Handlers:
     events = V1Events(runtime)
     return {
         **HANDLERS,
+        **instance.make_handlers(events),
+        **work.make_handlers(events),
+        **tui.make_handlers(events),
+        **credential.make_handlers(),
         event.SUBSCRIBE.operation_id: events.subscribe,
         event.SUBSCRIBE_GLOBAL.operation_id: events.subscribe_global,
     }

@@ -25,9 +25,11 @@ from perdure.protocol.v1.part import (
     AnyV1Part,
     V1Agent,
     V1Compaction,
+    V1Completed,
     V1File,
     V1FileSource,
     V1Reasoning,
+    V1Running,
     V1SourceText,
     V1Span,
     V1StepFinish,
@@ -37,6 +39,7 @@ from perdure.protocol.v1.part import (
 )
 from perdure.protocol.v1.rule import V1Rule
 from perdure.protocol.v1.session import V1Revert, V1Session
+from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.message import (
     AssistantMessage,
@@ -44,6 +47,7 @@ from perdure.schema.session.message import (
     CompactionMessage,
     ReasoningPart,
     SessionMessage,
+    ShellMessage,
     SyntheticMessage,
     TextPart,
     ToolPart,
@@ -55,6 +59,7 @@ from perdure.server.v1 import tool_state
 
 _MESSAGES: Final[msgspec.json.Decoder[SessionMessage]] = msgspec.json.Decoder(SessionMessage)
 DEFAULT_AGENT: Final = "build"
+_SHELL_NOTE: Final = "The following tool was executed by the user"
 
 
 def decode_message(data: bytes) -> SessionMessage:
@@ -217,6 +222,34 @@ def compaction(info: SessionInfo, message: CompactionMessage) -> tuple[V1Message
     return V1Message(asked, (mark,)), V1Message(told, (text,))
 
 
+def shell(info: SessionInfo, message: ShellMessage) -> tuple[V1Message, V1Message]:
+    """A command of the user, as V1 has it: a note of the user, and an answer that calls bash."""
+    asked = user(info, message.id, message.time.created)
+    note = V1Text(part_id(message.id, 0), info.id, message.id, _SHELL_NOTE, synthetic=True)
+    answer_id, end = f"{message.id}s", message.time.completed
+    given: JsonObject = {"command": message.command}
+    state: V1Running | V1Completed = V1Running(given, V1Span(message.time.created))
+    if end is not UNSET:
+        span, told = V1Span(message.time.created, end), {"output": message.output}
+        state = V1Completed(given, message.output, "", told, span)
+    part = part_id(answer_id, 1)
+    tool = V1Tool(part, info.id, answer_id, message.call_id, "bash", state)
+    answer = V1Assistant(
+        id=answer_id,
+        session_id=info.id,
+        time=V1MessageTime(message.time.created, end),
+        parent_id=message.id,
+        model_id=asked.model.model_id,
+        provider_id=asked.model.provider_id,
+        mode=asked.agent,
+        agent=asked.agent,
+        path=V1Path(info.location.directory, info.location.directory),
+        cost=0.0,
+        tokens=NO_TOKENS,
+    )
+    return V1Message(asked, (note,)), V1Message(answer, (tool,))
+
+
 def messages(info: SessionInfo, found: Iterable[SessionMessage]) -> list[V1Message]:
     """V1 messages of consecutive messages; changes of context, agent and model have none."""
     shown: list[V1Message] = []
@@ -236,6 +269,8 @@ def messages(info: SessionInfo, found: Iterable[SessionMessage]) -> list[V1Messa
                 shown.append(V1Message(told, answer_parts(info.id, message)))
             case CompactionMessage():
                 shown.extend(compaction(info, message))
+            case ShellMessage():
+                shown.extend(shell(info, message))
             case _:
                 pass
     return shown

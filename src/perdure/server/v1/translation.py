@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from perdure.core.session import projection
-from perdure.protocol.v1.message import V1Message, V1MessageInfo
+from perdure.protocol.v1.message import V1Error, V1ErrorData, V1Message, V1MessageInfo
 from perdure.protocol.v1.part import AnyV1Part, V1Span, V1Text
 from perdure.protocol.v1.session import V1Status
 from perdure.schema import codec, manifest
@@ -19,20 +19,23 @@ from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.codec import Record
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.live_event import StatusChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events
 from perdure.schema.session.event import AssistantEvent, SessionEvent
 from perdure.schema.session.message import (
     AssistantMessage,
     ReasoningPart,
+    ShellMessage,
     SyntheticMessage,
     TextPart,
     ToolPart,
     UserMessage,
 )
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.status import SessionBusy, SessionIdle, SessionRetrying
 from perdure.schema.value import State, Value
-from perdure.server.v1 import approval, shapes
+from perdure.server.v1 import approval, file, shapes
 
 if TYPE_CHECKING:
     from perdure.runtime.app.runtime import Runtime
@@ -45,7 +48,6 @@ _RENAMED: Final = {
     "question.v2.rejected": "question.rejected",
     "permission.v2.replied": "permission.replied",
 }
-_BUSY: Final = frozenset({"running", "busy"})
 
 
 class Told(Value):
@@ -78,7 +80,6 @@ class _Named(Record):
     text_id: str | UnsetType = UNSET
     reasoning_id: str | UnsetType = UNSET
     delta: str | UnsetType = UNSET
-    status: dict[str, object] | UnsetType = UNSET
 
 
 class _Session(State):
@@ -87,6 +88,8 @@ class _Session(State):
     parent: str
     """The last message of a user, which the answers belong to."""
     answers: dict[MessageID, AssistantMessage]
+    shell: ShellMessage | None = None
+    """The command of the user that runs, or ran last."""
 
 
 class Translation:
@@ -110,6 +113,8 @@ class Translation:
             told = await self._delta(envelope)
         else:
             told = _live(envelope)
+            if told and told[-1][0] == "session.idle":
+                told += await self._diff(codec.decode(_Named, bytes(envelope.data)))
         return [Told(envelope.id, name, properties, where) for name, properties in told]
 
     async def _durable(self, envelope: _Envelope, at: _Durable) -> list[tuple[str, object]]:
@@ -157,6 +162,18 @@ class Translation:
         }
         return [*same, ("message.part.delta", told)]
 
+    async def _diff(self, named: _Named) -> list[tuple[str, object]]:
+        """What the Session has changed, told when it has come to rest."""
+        if named.session_id is UNSET:
+            return []
+        try:
+            session, found = await self._runtime.session_diffs.diff(named.session_id)
+        except SessionNotFoundError:
+            return []
+        shown = await self._runtime.files.hide_denied(session.location, found)
+        told = {"sessionID": session.id, "diff": [file.show_diff(each) for each in shown]}
+        return [("session.diff", told)]
+
     async def _load(self, session_id: SessionID) -> _Session | None:
         found = self._sessions.get(session_id)
         if found is not None:
@@ -173,6 +190,8 @@ class Translation:
                 session.parent = message.id
             elif isinstance(message, AssistantMessage):
                 session.answers[message.id] = message
+            elif isinstance(message, ShellMessage):
+                session.shell = message
         self._remember(session_id, session)
         return session
 
@@ -190,12 +209,15 @@ def _live(envelope: _Envelope) -> list[tuple[str, object]]:
             asked = codec.decode(PermissionRequest, bytes(envelope.data))
             return [("permission.asked", approval.permission(asked))]
         case "session.status":
-            named = codec.decode(_Named, bytes(envelope.data))
-            kind = (named.status or {}).get("type")
-            if kind in _BUSY:
-                return [_status(named.session_id or "", V1Status("busy"))]
-            idle = {"sessionID": named.session_id}
-            return [_status(named.session_id or "", V1Status("idle")), ("session.idle", idle)]
+            told = codec.decode(StatusChanged, bytes(envelope.data))
+            match told.status:
+                case SessionBusy():
+                    return [_status(told.session_id, V1Status("busy"))]
+                case SessionRetrying(attempt=attempt, message=message, next=due):
+                    return [_status(told.session_id, V1Status("retry", attempt, message, due))]
+                case SessionIdle():
+                    idle = {"sessionID": told.session_id}
+                    return [_status(told.session_id, V1Status("idle")), ("session.idle", idle)]
         case _:
             return [(_RENAMED.get(envelope.type, envelope.type), envelope.data)]
 
@@ -204,6 +226,13 @@ def _fold(session: _Session, event: SessionEvent) -> None:
     session.info = projection.session_after(session.info, event)
     if isinstance(event, events.PromptPromoted | events.SyntheticAdded):
         session.parent = event.message_id
+    elif isinstance(event, events.ShellStarted):
+        started = projection.message_created(event)
+        assert isinstance(started, ShellMessage)
+        session.shell = started
+    elif isinstance(event, events.ShellEnded):
+        if session.shell is not None and session.shell.call_id == event.call_id:
+            session.shell = projection.shell_after(session.shell, event)
     elif isinstance(event, events.StepStarted):
         made = projection.message_created(event)
         assert isinstance(made, AssistantMessage)
@@ -218,6 +247,8 @@ def _fold(session: _Session, event: SessionEvent) -> None:
 def _describe(session: _Session, event: SessionEvent) -> list[tuple[str, object]]:
     """The V1 events after a durable event was folded into its Session."""
     info, when = session.info, event.timestamp
+    if isinstance(event, events.ShellStarted | events.ShellEnded):
+        return _describe_shell(session, event)
     match event:
         case events.PromptAdmitted(message_id=id, prompt=prompt):
             parts = shapes.prompt_parts(info.id, id, prompt)
@@ -228,10 +259,8 @@ def _describe(session: _Session, event: SessionEvent) -> list[tuple[str, object]
             return [each for m in shapes.messages(info, [made]) for each in _whole(m, when)]
         case events.PromptCancelled(message_id=id):
             return [("message.removed", {"sessionID": info.id, "messageID": id})]
-        case events.CompactionEnded():
-            made = projection.message_created(event)
-            told = [each for m in shapes.messages(info, [made]) for each in _whole(m, when)]
-            return [*told, ("session.compacted", {"sessionID": info.id})]
+        case events.CompactionEnded() | events.CompactionReported():
+            return _describe_compaction(info, event)
         case events.Retried(attempt=attempt, error=error, next=after):
             retry = V1Status("retry", attempt, error.message, when if after is UNSET else after)
             return [_status(info.id, retry)]
@@ -243,6 +272,34 @@ def _describe(session: _Session, event: SessionEvent) -> list[tuple[str, object]
             return []
         case _:
             return [_session(info)]
+
+
+def _describe_shell(
+    session: _Session, event: events.ShellStarted | events.ShellEnded
+) -> list[tuple[str, object]]:
+    if session.shell is None or session.shell.call_id != event.call_id:
+        return []
+    asked, answer = shapes.shell(session.info, session.shell)
+    told = _whole(answer, event.timestamp)
+    return (
+        told if isinstance(event, events.ShellEnded) else [*_whole(asked, event.timestamp), *told]
+    )
+
+
+def _describe_compaction(
+    info: SessionInfo, event: events.CompactionEnded | events.CompactionReported
+) -> list[tuple[str, object]]:
+    """The end of a compaction, which clients wait for; without a checkpoint, why there is none."""
+    ended: tuple[str, object] = ("session.compacted", {"sessionID": info.id})
+    if isinstance(event, events.CompactionEnded):
+        made = projection.message_created(event)
+        shown = shapes.messages(info, [made])
+        return [*(each for m in shown for each in _whole(m, event.timestamp)), ended]
+    told: list[tuple[str, object]] = []
+    if event.note is not UNSET:
+        error = V1Error("UnknownError", V1ErrorData(event.note))
+        told.append(("session.error", {"sessionID": info.id, "error": error}))
+    return told if event.outcome == "failed" else [*told, ended]
 
 
 def _describe_step(

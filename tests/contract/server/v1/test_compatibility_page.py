@@ -3,19 +3,25 @@
 import re
 from pathlib import Path
 
+from perdure.protocol.v1 import refused
 from perdure.protocol.v1.api import V1_API
 
 PAGE = (Path(__file__).parents[4] / "docs/compatibility.md").read_text()
 
 
 def test_the_page_counts_the_v1_operations() -> None:
-    found = re.search(r"V1 operations that are served: (\d+)\.", PAGE)
+    found = re.search(r"(\d+) of (\d+) operations; the other (\d+) answer why not", PAGE)
     assert found is not None
-    assert int(found[1]) == len(V1_API)
+    refusing = len(refused.ENDPOINTS)
+    counted = (len(V1_API) - refusing, len(V1_API), refusing)
+    assert tuple(map(int, found.groups())) == counted
 
 
-def test_the_routes_that_are_said_to_be_missing_are_missing() -> None:
-    sentence = PAGE[PAGE.index("* `/find`") : PAGE.index("answer 404")]
-    missing = re.findall(r"`([/\w{}]+)`", sentence)
-    assert missing
-    assert [each.path for each in V1_API if each.path.startswith(tuple(missing))] == []
+def test_the_page_names_each_operation_that_is_not_offered_with_its_reason() -> None:
+    told = {
+        (operation, reason)
+        for row in re.findall(r"^\| (`.+) \| (.+) \|$", PAGE, re.MULTILINE)
+        for operation in re.findall(r"`([^`]+)`", row[0])
+        for reason in [row[1]]
+    }
+    assert told == {(f"{method} {path}", reason) for method, path, _, reason in refused.REASONS}

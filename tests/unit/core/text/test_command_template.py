@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.core.session.command_template import ShellPart, fill, split_arguments
+from perdure.core.text.command_template import ShellPart, fill, split_arguments
 
 
 @pytest.mark.parametrize(
