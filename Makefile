@@ -19,7 +19,7 @@ WORKERS := 3
 # Tests start hundreds of processes, which should not compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt requirements simulate soak mutate generate bench lock clean
+.PHONY: help setup run test check fmt requirements simulate soak mutate generate bench lock dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 14
@@ -75,6 +75,13 @@ lock: $(READY) ## resolve requirements-dev.lock again; needs uv
 	uv export --quiet --frozen --group dev --no-emit-project --no-header --no-annotate \
 		--output-file requirements-dev.lock
 	rm uv.lock
+
+dist: ## build the wheel and the sdist in dist/, and check them
+	@rm -rf dist .scratch/release
+	@$(PYTHON) -m venv .scratch/release
+	@.scratch/release/bin/pip install --quiet build hatchling twine
+	.scratch/release/bin/python -m build --no-isolation --outdir dist .
+	.scratch/release/bin/twine check --strict dist/*
 
 clean: ## remove everything that these targets created
 	rm -rf .venv .bench .scratch dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

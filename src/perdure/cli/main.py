@@ -53,10 +53,18 @@ Examples:
   perdure run "explain the failing test"
   perdure run --model demo/demo "list the files here"     (offline, needs no key)
 """
+_NOT_ON_WINDOWS: Final = (
+    "perdure: Perdure does not run on Windows itself: it needs the file locks, process groups and"
+    " terminals of a POSIX system. Install it inside the Windows Subsystem for Linux (`wsl"
+    " --install`), or connect to a server on another machine with `perdure.connect(url)`.\n"
+)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status. Without `argv`: that of this process."""
+    if os.name == "nt":
+        sys.stderr.write(_NOT_ON_WINDOWS)
+        return FAILED_STATUS
     if argv is None:
         _collect_rarely()
     match sys.argv[1:] if argv is None else argv:

@@ -5,6 +5,7 @@ at any size. Durations since the start of the process are counted; none expire.
 """
 
 import bisect
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import field
@@ -40,6 +41,14 @@ class Histogram(State):
             if count and passed >= wanted:
                 return min(bound, self.longest)
         return self.longest
+
+    def cumulative(self, every: int) -> Iterator[tuple[float, int]]:
+        """Every n-th upper bound in seconds, and how many durations do not exceed it."""
+        passed = 0
+        for index, (bound, count) in enumerate(zip(_BOUNDS, self.counts, strict=False), start=1):
+            passed += count
+            if index % every == 0:
+                yield bound, passed
 
     def durations(self) -> Durations:
         return Durations(

@@ -62,6 +62,9 @@ def _name(
 
 PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.health.get": _name("health.get", "Check whether the server is up."),
+    "v2.health.ready": _name(
+        "health.ready", "Check whether prompts can be stored; fails with 503 if not."
+    ),
     "v2.health.detail": _name(
         "health.detail", "Get a health report of the server: memory, latencies, problems."
     ),

@@ -62,6 +62,8 @@ class Endpoint(Value, kw_only=True):
     body: type[Payload] | None = None
     body_optional: bool = False
     """An empty body means `{}`."""
+    is_open: bool = False
+    """Whether it is answered without credentials. It must tell nothing of what is stored."""
     errors: tuple[type[DomainError], ...] = REFUSALS
 
     @property

@@ -1,14 +1,19 @@
-"""Health of the server."""
+"""Health of the server: two probes that need no credentials, and a report that does."""
 
-from typing import Final
+from typing import Final, Literal
 
-from perdure.protocol.endpoint import Endpoint, Success
+from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
 from perdure.schema.codec import Record
+from perdure.schema.errors import ServiceUnavailableError
 from perdure.schema.health import HealthDetail
 
 
 class Health(Record, frozen=True):
     healthy: bool
+
+
+class Readiness(Record, frozen=True):
+    ready: Literal[True]
 
 
 GET: Final = Endpoint(
@@ -17,6 +22,17 @@ GET: Final = Endpoint(
     path="/api/health",
     group="health",
     success=Success("bare", Health),
+    is_open=True,
+)
+
+READY: Final = Endpoint(
+    operation_id="v2.health.ready",
+    method="GET",
+    path="/api/health/ready",
+    group="health",
+    success=Success("bare", Readiness),
+    errors=(*REFUSALS, ServiceUnavailableError),
+    is_open=True,
 )
 
 DETAIL: Final = Endpoint(
@@ -27,4 +43,4 @@ DETAIL: Final = Endpoint(
     success=Success("bare", HealthDetail),
 )
 
-ENDPOINTS: Final = (GET, DETAIL)
+ENDPOINTS: Final = (GET, READY, DETAIL)

@@ -8,6 +8,7 @@ a defect is logged under a reference, and the client gets only the reference.
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -23,7 +24,7 @@ from perdure.schema.errors import (
     ServiceUnavailableError,
     UnknownError,
 )
-from perdure.server import auth, binding, dispatch, openapi_pages, response
+from perdure.server import auth, binding, dispatch, metrics_page, openapi_pages, response
 from perdure.server.binding import Binding
 from perdure.server.call import Handlers
 from perdure.server.dispatch import AppContext
@@ -79,6 +80,8 @@ HANDLERS: Final[Handlers] = {
     **pty.HANDLERS,
 }
 
+_PAGES: Final = openapi_pages.PATHS | {metrics_page.PATH}
+
 
 def make_app(
     runtime: "Runtime",
@@ -113,6 +116,7 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        began = time.perf_counter()
         with ExitStack() as held:
             try:
                 with _exhaustion_declared():
@@ -123,10 +127,13 @@ class App:
                 ref = f"err_{os.urandom(4).hex()}"
                 logger.exception("request failed (%s)", ref)
                 reply = response.failure(UnknownError(ref))
-            if isinstance(reply, Upgrade):
-                await reply.serve(receive, send)
-            else:
-                await self._send(reply, request, send)
+            try:
+                if isinstance(reply, Upgrade):
+                    await reply.serve(receive, send)
+                else:
+                    await self._send(reply, request, send)
+            finally:
+                self._observe(request, reply, time.perf_counter() - began)
 
     async def _answer(self, request: Request, held: ExitStack) -> Reply:
         """`held` ends when the answer has been sent, and releases the request's slot then."""
@@ -136,10 +143,11 @@ class App:
         match = self._routes.match(request.path) or self._match_v1(request.path)
         bound = None if match is None else match.by_method.get(request.routed_method)
         endpoint = None if bound is None else bound.endpoint
-        self._guard.check_credentials(request, endpoint)
+        if not (request.path == metrics_page.PATH and self._context.settings.open_metrics):
+            self._guard.check_credentials(request, endpoint)
         self._guard.check_upgrade(request, endpoint)
         if match is None:
-            return _describe_contract(request)
+            return await self._get_page(request)
         if bound is None:
             raise MethodNotAllowedError(request.method, _allowed_methods(match))
         slot = self._guard.hold_slot(request, held)
@@ -150,15 +158,38 @@ class App:
             slot.count_as_stream()
         return reply
 
+    def _observe(self, request: Request, reply: Reply, seconds: float) -> None:
+        metrics = self._context.runtime.health.metrics
+        if isinstance(reply, Response):
+            status = reply.status
+            metrics.observe("request", seconds)
+        else:
+            # It lasted as long as its client stayed.
+            status = 101 if isinstance(reply, Upgrade) else 200
+        metrics.count_answer(status)
+        observe = self._context.settings.observe_request
+        if observe is not None:
+            observe(request.method, request.path, status, seconds)
+
     def _match_v1(self, path: bytes) -> Match[Binding] | None:
         """The V1 routes at a path, which are loaded when the first path of them is asked for."""
-        if not self._context.settings.v1 or path.startswith(b"/api") or path in openapi_pages.PATHS:
+        if not self._context.settings.v1 or path.startswith(b"/api") or path in _PAGES:
             return None
         if self._v1 is None:
             # Imported late: most servers are asked for V2 alone.
             load = import_module("perdure.server.v1.routes").make_routes
             self._v1 = cast("Routes[Binding]", load(self._context.runtime, self._v1_handlers))
         return self._v1.match(path)
+
+    async def _get_page(self, request: Request) -> Response:
+        """A page that is no operation of the contract; else there is no such path."""
+        if request.path not in _PAGES:
+            raise NotFoundError(f"No such path: {request.path[:200].decode('latin-1')}")
+        if request.routed_method != "GET":
+            raise MethodNotAllowedError(request.method, openapi_pages.METHODS)
+        if request.path == metrics_page.PATH:
+            return await metrics_page.get_page(self._context.runtime)
+        return openapi_pages.get_page(request.path)
 
     async def _dispatch(self, bound: Binding, request: Request, match: Match[Binding]) -> Reply:
         try:
@@ -194,12 +225,3 @@ def _exhaustion_declared() -> Generator[None]:
 def _allowed_methods(match: Match[Binding]) -> tuple[str, ...]:
     methods = set(match.by_method)
     return tuple(sorted(methods | {"HEAD"} if "GET" in methods else methods))
-
-
-def _describe_contract(request: Request) -> Response:
-    """The description of the contract, which is no operation of it; else there is no such path."""
-    if request.path not in openapi_pages.PATHS:
-        raise NotFoundError(f"No such path: {request.path[:200].decode('latin-1')}")
-    if request.routed_method != "GET":
-        raise MethodNotAllowedError(request.method, openapi_pages.METHODS)
-    return openapi_pages.get_page(request.path)

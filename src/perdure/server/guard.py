@@ -34,6 +34,8 @@ class Guard:
         """Refuse a request without the right credentials; `endpoint` is None where none is."""
         if not self._policy.asks_credentials:
             return
+        if endpoint is not None and endpoint.is_open and b"authorization" not in request.headers:
+            return  # credentials that are sent are checked: clients try a password there
         if endpoint is not None and endpoint.upgrades and "ticket" in request.fields:
             return  # the handler checks the ticket, which replaces the credentials
         streams = endpoint is not None and (endpoint.streams or endpoint.upgrades)

@@ -1,5 +1,7 @@
 """The settings of a server, as plain values. The program that starts it decides them."""
 
+from collections.abc import Callable
+
 from perdure.core import limits
 from perdure.schema.value import Confidential, Value
 
@@ -20,6 +22,10 @@ class HttpLimits(Value, kw_only=True):
     shutdown_seconds_max: float = limits.SHUTDOWN_SECONDS_MAX
 
 
+ObserveRequest = Callable[[str, bytes, int, float], None]
+"""Is told the method, the path without its query, the status and the seconds of a request."""
+
+
 class ServerSettings(Confidential, kw_only=True):
     default_directory: str
     """The Location of a request that names none."""
@@ -35,6 +41,10 @@ class ServerSettings(Confidential, kw_only=True):
     """Web origins that may call, exactly as a browser writes them."""
     v1: bool = True
     """Serves the V1 routes beside V2 if true."""
+    open_metrics: bool = False
+    """Whether `GET /metrics` is answered without credentials."""
+    observe_request: ObserveRequest | None = None
+    """Called after each answer, or when a stream has ended."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
     requests_per_client_max: int = limits.REQUESTS_PER_CLIENT_MAX

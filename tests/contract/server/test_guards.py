@@ -50,6 +50,8 @@ async def test_no_endpoint_lets_an_intruder_in(intruder: str, backend: Backend) 
     async with backend.port(backend.settings(password=PASSWORD)) as port:
         before = await call(port, "GET", "/api/session", headers=GOOD)
         for endpoint in API:
+            if endpoint.is_open and "authorization" not in headers:
+                continue
             body = b"{}" if endpoint.body is not None else None
             answer = await call(port, endpoint.method, path_of(endpoint), body, headers)
             assert answer.status == status, endpoint.operation_id
@@ -89,7 +91,7 @@ async def test_the_right_password_opens_whatever_the_case_of_the_scheme(
 
 async def test_a_token_in_the_url_opens_streams_and_nothing_else(backend: Backend) -> None:
     async with backend.port(backend.settings(password=PASSWORD)) as port:
-        assert (await call(port, "GET", f"/api/health?auth_token={TOKEN}")).status == 401
+        assert (await call(port, "GET", f"/api/session?auth_token={TOKEN}")).status == 401
         for path in ("/api/event", f"/api/session/{SESSION}/event"):
             assert (await call(port, "GET", f"{path}?auth_token={WRONG}")).status == 401
             async with connected(port) as client:

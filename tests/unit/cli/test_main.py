@@ -27,3 +27,15 @@ def test_the_help_of_a_command_has_a_sentence_and_examples(
     assert ended.value.code == 0
     assert re.search(r"^[A-Z][a-z]+[ ,]", told, re.MULTILINE)
     assert f"examples:\n  perdure {name}" in told
+
+
+def test_windows_is_refused_with_a_way_to_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as on_windows:
+        on_windows.setattr("perdure.cli.main.os.name", "nt")
+        status = main.main(["--version"])
+    assert status == 1
+    told = capsys.readouterr().err
+    assert "does not run on Windows" in told
+    assert "wsl --install" in told

@@ -9,6 +9,7 @@ from tests.requirements import requirement
 
 OPERATIONS = """
 GET /api/health v2.health.get
+GET /api/health/ready v2.health.ready
 GET /api/health/detail v2.health.detail
 GET /api/location v2.location.get
 GET /api/location/trust v2.location.trust

@@ -1145,6 +1145,16 @@ export class HealthGroup {
   }
 
   /**
+   * Check whether prompts can be stored; fails with 503 if not.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ServiceUnavailableError`,
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   */
+  ready(_input: Record<string, never> = {}, options: CallOptions = {}): Promise<types.Readiness> {
+    return this.#wire.bare<types.Readiness>("GET", "/api/health/ready", {}, options)
+  }
+
+  /**
    * Get a health report of the server: memory, latencies, problems.
    *
    * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,

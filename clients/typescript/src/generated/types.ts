@@ -1139,6 +1139,10 @@ export interface QuestionSource {
   readonly callID: string
 }
 
+export interface Readiness {
+  readonly ready: true
+}
+
 export interface ReasoningDelta {
   readonly timestamp: number
   readonly sessionID: string

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from perdure.cli import log_format as logs
 from perdure.cli import options, terminal
 from perdure.cli.problem import Problem
+from perdure.cli.request_log import RequestLog
 from perdure.core import limits
 from perdure.core.models import facts_source
 from perdure.host import data_directory
@@ -44,7 +45,8 @@ def main(argv: list[str]) -> int:
     environment = options.read_environment(arguments.data_dir)
     try:
         data_directory.prepare_directory(environment.data_dir)
-        settings = _settings(arguments, environment)
+        request_log = RequestLog(form=arguments.log_format, level=arguments.log_level)
+        settings = _settings(arguments, environment, request_log)
         known = () if settings.password is None else (settings.password,)
         logs.configure(form=arguments.log_format, level=arguments.log_level, secrets=known)
         watchdog = LoopWatchdog()
@@ -55,6 +57,7 @@ def main(argv: list[str]) -> int:
             problem = runner.run(
                 _serve(arguments, environment, settings, telemetry=telemetry, watchdog=watchdog)
             )
+        request_log.flush()
     except (DataDirectoryError, DatabaseError, SecretFileError) as error:
         raise Problem(str(error)) from error
     if problem is not None:
@@ -70,6 +73,7 @@ class _Arguments(Value, kw_only=True):
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
     v1: bool
+    open_metrics: bool
     local_models: bool
     trusts: bool
     permission_timeout: float | None
@@ -109,6 +113,9 @@ def _parse(argv: list[str]) -> _Arguments:
     parser.add_argument(
         "--no-v1", action="store_true", help="serve the V2 contract alone, without the V1 routes"
     )
+    parser.add_argument(
+        "--open-metrics", action="store_true", help="answer GET /metrics without the password"
+    )
     parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
     parser.add_argument("--log-level", choices=logs.LEVELS, default="info", help="default: info")
     options.add_local_models(parser)
@@ -125,6 +132,7 @@ def _parse(argv: list[str]) -> _Arguments:
         origins=tuple(given.cors),
         hosts=tuple(given.allow_host),
         v1=not given.no_v1,
+        open_metrics=given.open_metrics,
         local_models=given.local_models,
         trusts=given.trust,
         permission_timeout=given.permission_timeout,
@@ -146,7 +154,9 @@ def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | N
         return nullcontext()
 
 
-def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings:
+def _settings(
+    arguments: _Arguments, environment: Environment, request_log: RequestLog
+) -> ServerSettings:
     if not arguments.auth and not loopback.is_loopback_name(arguments.hostname):
         raise Problem(
             f"--no-auth is refused: other machines can reach {arguments.hostname};"
@@ -166,6 +176,8 @@ def _settings(arguments: _Arguments, environment: Environment) -> ServerSettings
         allowed_hosts=frozenset(arguments.hosts),
         allowed_origins=frozenset(arguments.origins),
         v1=arguments.v1,
+        open_metrics=arguments.open_metrics,
+        observe_request=request_log,
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perdure.client.pages import History
     from perdure.client.typed_events import DurableEvent, LiveEvent
     from perdure.client.wire import CallOptions
-    from perdure.protocol.health import Health
+    from perdure.protocol.health import Health, Readiness
     from perdure.schema.approval.permission import (
         PermissionDecision,
         PermissionRequest,
@@ -516,6 +516,10 @@ class HealthGroup:
     def get(self, *, options: CallOptions | None = None) -> Health:
         """Check whether the server is up."""
         return self._blocking.run(self._group.get(options=options))
+
+    def ready(self, *, options: CallOptions | None = None) -> Readiness:
+        """Check whether prompts can be stored; fails with 503 if not."""
+        return self._blocking.run(self._group.ready(options=options))
 
     def detail(self, *, options: CallOptions | None = None) -> HealthDetail:
         """Get a health report of the server: memory, latencies, problems."""

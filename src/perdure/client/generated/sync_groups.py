@@ -470,6 +470,10 @@ class HealthGroup:
         """Check whether the server is up."""
         return self._blocking.run(self._group.get(options=options))
 
+    def ready(self, *, options: CallOptions | None = None) -> types.Readiness:
+        """Check whether prompts can be stored; fails with 503 if not."""
+        return self._blocking.run(self._group.ready(options=options))
+
     def detail(self, *, options: CallOptions | None = None) -> types.HealthDetail:
         """Get a health report of the server: memory, latencies, problems."""
         return self._blocking.run(self._group.detail(options=options))

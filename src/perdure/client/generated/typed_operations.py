@@ -13,7 +13,7 @@ from perdure.protocol.approval.question import ReplyQuestion
 from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile, SearchText
 from perdure.protocol.files.pty import ConnectPty, CreatePty, UpdatePty
 from perdure.protocol.files.vcs import DiffFiles
-from perdure.protocol.health import Health
+from perdure.protocol.health import Health, Readiness
 from perdure.protocol.models.credential import UpdateCredential
 from perdure.protocol.models.integration import CompleteAttempt, ConnectKey, ConnectOAuth
 from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSnapshot
@@ -587,6 +587,10 @@ class HealthGroup:
     async def get(self, *, options: CallOptions | None = None) -> Health:
         """Check whether the server is up."""
         return await self._wire.bare(Health, "GET", "/api/health", options=options)
+
+    async def ready(self, *, options: CallOptions | None = None) -> Readiness:
+        """Check whether prompts can be stored; fails with 503 if not."""
+        return await self._wire.bare(Readiness, "GET", "/api/health/ready", options=options)
 
     async def detail(self, *, options: CallOptions | None = None) -> HealthDetail:
         """Get a health report of the server: memory, latencies, problems."""

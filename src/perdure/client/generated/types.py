@@ -1543,6 +1543,10 @@ class QuestionRequestEvent(TypedDict):
     data: QuestionRequest
 
 
+class Readiness(TypedDict):
+    ready: Literal[True]
+
+
 class ReasoningDelta(TypedDict):
     timestamp: int
     sessionID: str

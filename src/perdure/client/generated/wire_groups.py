@@ -516,6 +516,10 @@ class HealthGroup:
         """Check whether the server is up."""
         return await self._wire.bare("GET", "/api/health", options=options)
 
+    async def ready(self, *, options: CallOptions | None = None) -> types.Readiness:
+        """Check whether prompts can be stored; fails with 503 if not."""
+        return await self._wire.bare("GET", "/api/health/ready", options=options)
+
     async def detail(self, *, options: CallOptions | None = None) -> types.HealthDetail:
         """Get a health report of the server: memory, latencies, problems."""
         return await self._wire.bare("GET", "/api/health/detail", options=options)

@@ -76,8 +76,12 @@ class LocalProcesses:
 
 
 def find_ripgrep() -> str | None:
-    """The ripgrep next to the Python executable, else the one on the search path."""
-    return shutil.which("rg", path=os.path.dirname(sys.executable)) or shutil.which("rg")
+    """The ripgrep on the search path, else the one that `perdure[tools]` has installed.
+
+    The installation of the machine comes first: its owner updates it. Activating a virtual
+    environment puts the installed one on the search path as well.
+    """
+    return shutil.which("rg") or shutil.which("rg", path=os.path.dirname(sys.executable))
 
 
 class _Command(Value):

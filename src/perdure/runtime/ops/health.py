@@ -32,7 +32,7 @@ class HealthReport:
         self._database = database
         self._path = path
         self._coordinator = coordinator
-        self._metrics = metrics
+        self.metrics = metrics
         self._silent = silent
         self._started = started
 
@@ -57,9 +57,9 @@ class HealthReport:
             ),
             silent=tuple(self._silent().values()),
             running=len(self._coordinator.active),
-            durations=self._metrics.durations(),
-            counts=self._metrics.counts(),
-            baseline_chars=self._metrics.baseline_chars,
+            durations=self.metrics.durations(),
+            counts=self.metrics.counts(),
+            baseline_chars=self.metrics.baseline_chars,
         )
 
     async def _find_problems(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Metrics of a running instance: durations, failure counts, and the size of the baseline.
 
-They are kept in memory since the start, served by `GET /api/health/detail`, and passed on to a
-Telemetry if there is one. No decision depends on them, and recording one never fails.
+They are kept in memory since the start, served by `GET /api/health/detail` and `GET /metrics`, and
+passed on to a Telemetry if there is one. No decision depends on them, and recording one never
+fails.
 """
 
 import asyncio
@@ -14,10 +15,17 @@ from typing import Final, Literal, Protocol
 from perdure.core.histogram import Histogram
 from perdure.schema.health import Durations
 
-DurationName = Literal["boundary", "commit", "loop_lag", "tool", "turn"]
+DurationName = Literal["boundary", "commit", "loop_lag", "request", "tool", "turn"]
 CounterName = Literal["boundary.unavailable", "loop.stalled", "turn.failed"]
 
-DURATIONS: Final[tuple[DurationName, ...]] = ("boundary", "commit", "loop_lag", "tool", "turn")
+DURATIONS: Final[tuple[DurationName, ...]] = (
+    "boundary",
+    "commit",
+    "loop_lag",
+    "request",
+    "tool",
+    "turn",
+)
 COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "loop.stalled", "turn.failed")
 _LAG_INTERVAL_SECONDS: Final = 1.0
 
@@ -39,6 +47,7 @@ class Metrics:
         self._telemetry = telemetry
         self._histograms: dict[DurationName, Histogram] = {name: Histogram() for name in DURATIONS}
         self._counts: dict[CounterName, int] = dict.fromkeys(COUNTERS, 0)
+        self._answers: dict[int, int] = {}
         self.baseline_chars = 0
         """Length of the newest Baseline System Context that was sent to a model."""
 
@@ -58,10 +67,21 @@ class Metrics:
             if self._telemetry is not None:
                 self._telemetry.count(name, amount)
 
+    def count_answer(self, status: int) -> None:
+        """Count an answer to an HTTP request by its status."""
+        self._answers[status] = self._answers.get(status, 0) + 1
+
     def observe_baseline(self, baseline: str) -> None:
         self.baseline_chars = len(baseline)
         if self._telemetry is not None:
             self._telemetry.size(len(baseline))
+
+    def answers(self) -> Mapping[int, int]:
+        """How many HTTP requests were answered, by status."""
+        return self._answers
+
+    def histograms(self) -> Mapping[str, Histogram]:
+        return {str(name): found for name, found in self._histograms.items()}
 
     def durations(self) -> Mapping[str, Durations]:
         return {str(name): found.durations() for name, found in self._histograms.items()}

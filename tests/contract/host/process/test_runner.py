@@ -160,9 +160,26 @@ async def test_many_commands_side_by_side_keep_their_output_apart(shell: Shell) 
     assert [result.output for result in results] == [b"%d\n" % number for number in range(20)]
 
 
-def test_ripgrep_is_found_or_known_to_be_absent() -> None:
-    found = find_ripgrep()
-    assert found is None or os.access(found, os.X_OK)
+def _install_ripgrep(folder: Path) -> str:
+    folder.mkdir()
+    program = folder / "rg"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_the_ripgrep_of_the_machine_comes_before_the_installed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_the_machine = _install_ripgrep(tmp_path / "system")
+    installed = _install_ripgrep(tmp_path / "environment")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "environment" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "system"))
+    assert find_ripgrep() == of_the_machine
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert find_ripgrep() == installed
+    monkeypatch.setattr("sys.executable", str(tmp_path / "elsewhere" / "python"))
+    assert find_ripgrep() is None
 
 
 async def _ignoring_result(work: Awaitable[ProcessResult]) -> None:
