@@ -56,9 +56,12 @@ class V1Client:
             self.stream.close()
 
     def _event(self, data: bytes) -> None:
-        if b'"session.idle"' not in data[:400] or self.session.encode() not in data:
+        head = data[:400]
+        if self.session.encode() not in data or self.idle is None or self.idle.done():
             return
-        if self.idle is not None and not self.idle.done():
+        if b'"session.error"' in head:
+            self.idle.set_exception(RuntimeError(f"the turn failed: {data[:300]!r}"))
+        elif b'"session.idle"' in head:
             self.idle.set_result(time.monotonic_ns())
 
 
@@ -143,8 +146,9 @@ async def v1_fanout(bench: Bench) -> Metrics:
         "complete_streams": sum(count >= deltas for count in seen),
         "cpu_ms": round(bench.server.cpu() - cpu, 1),
     }
-    for stream in (*streams, client.stream):
+    for stream in streams:
         stream.close()
+    client.close()
     return result
 
 
