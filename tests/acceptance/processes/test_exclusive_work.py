@@ -52,6 +52,8 @@ async def test_a_killed_server_leaves_a_compaction_that_the_next_one_reports(
         await asyncio.gather(asked, return_exceptions=True)
         hold.set()
     async with server_process(folders, "restarted") as server:
+        async with server.api.events(session) as stream:
+            await stream.until("session.next.compaction.reported")
         provider.then(text("ok"))
         messages = await server.api.ask(session, "still there?")
         assert messages[-1]["content"][-1]["text"] == "ok"
