@@ -23,6 +23,9 @@ from .report import table
 from .scenarios import SCENARIOS, Bench
 from .server import Server, Target
 from .side_by_side import ROUNDS
+from .v1_scenarios import V1_SCENARIOS
+
+SCENARIOS.update(V1_SCENARIOS)
 
 HERE = Path(__file__).resolve().parent
 COMPARED = ("opencode", "perdure")

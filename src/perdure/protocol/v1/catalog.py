@@ -55,10 +55,14 @@ class V1Model(Record):
     family: str | UnsetType = UNSET
 
 
+V1ProviderSource = Literal["env", "config", "custom", "api"]
+"""Where a provider is from: a variable, the configuration, a stored key, or what is known."""
+
+
 class V1Provider(Record):
     id: str
     name: str
-    source: Literal["env", "config", "custom", "api"]
+    source: V1ProviderSource
     env: tuple[str, ...]
     options: JsonObject
     models: dict[str, V1Model]

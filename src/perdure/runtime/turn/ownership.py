@@ -9,6 +9,7 @@ when another process has the lease is the caller's decision.
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -122,6 +123,8 @@ class SessionOwnership:
                 return False
             if await message_table.has_open_shell(tx, session_id):
                 return True
+            if await _has_open_compaction(tx, session_id, newest=_NEWEST_EVENTS):
+                return True
             newest = await message_table.latest_conversation_message(tx, session_id)
             if newest is not None and recovery.is_unfinished(newest.message()):
                 return not await _is_taken_back(tx, session_id, newest)
@@ -173,9 +176,7 @@ class SessionOwnership:
 
     async def _settle_compaction(self, session: SessionInfo) -> None:
         """Say that a compaction came to no end, if the process before left one."""
-        kinds = (CompactionStarted, CompactionEnded, CompactionReported)
-        newest = await self._store.database.read(lambda tx: latest_of(tx, session.id, *kinds))
-        if newest is not CompactionStarted:
+        if not await self._store.database.read(lambda tx: _has_open_compaction(tx, session.id)):
             return
         reported = outcome.report(
             session.id,
@@ -280,6 +281,16 @@ class _Left(Value, kw_only=True):
         """
         asks_person = isinstance(recovery.classify(self.mark), AskPerson)
         return self.is_owed and (self.asks or not asks_person)
+
+
+_NEWEST_EVENTS: Final = 50
+"""Only these are looked at when a start finds out what to settle: a Session may have many."""
+
+
+async def _has_open_compaction(tx: Transaction, session_id: SessionID, *, newest: int = -1) -> bool:
+    """Whether a compaction began, and no event says how it ended."""
+    kinds = (CompactionStarted, CompactionEnded, CompactionReported)
+    return await latest_of(tx, session_id, *kinds, newest=newest) is CompactionStarted
 
 
 async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:

@@ -7,7 +7,7 @@ subscriber that disconnects in the middle loses nothing for the others.
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -67,18 +67,27 @@ class V1Events:
                 return False
             self._pending.extend(frame for frame in frames.split(_SEPARATOR) if frame)
         while self._pending:
-            for told in await self._translation.translate(self._pending[0].removeprefix(b"data: ")):
-                self._publish(told)
+            data = self._pending[0].removeprefix(b"data: ")
+            delta = await self._translation.translate_delta(data)
+            if delta is not None:
+                self._publish_all(delta.location, delta.payloads)
+            else:
+                for told in await self._translation.translate(data):
+                    self._publish(told)
             self._pending.popleft()
         return True
 
     def _publish(self, told: Told) -> None:
         payload = _payload(told.id, told.type, told.properties)
+        self._publish_all(told.location, (payload,))
+
+    def _publish_all(self, where: LocationRef | None, payloads: Sequence[bytes]) -> None:
         if self._plain.readers:
-            self._plain.add(told.location, sse.write(payload))
+            self._plain.add(where, b"".join(map(sse.write, payloads)))
         if self._global.readers:
-            head = codec.encode("" if told.location is None else told.location.directory)
-            self._global.add(None, sse.write(b'{"directory":%b,"payload":%b}' % (head, payload)))
+            head = codec.encode("" if where is None else where.directory)
+            wrapped = (b'{"directory":%b,"payload":%b}' % (head, each) for each in payloads)
+            self._global.add(None, b"".join(map(sse.write, wrapped)))
 
     @contextmanager
     def _read(self, ring: EventRing, where: LocationRef | None) -> Generator["V1Reader"]:

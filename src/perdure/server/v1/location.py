@@ -1,6 +1,7 @@
 """The directory of a V1 request, and what applies there: project, agents, commands, models."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final, TypeVar
 
@@ -17,6 +18,7 @@ from perdure.protocol.v1.catalog import (
     V1Model,
     V1Provider,
     V1ProviderList,
+    V1ProviderSource,
 )
 from perdure.protocol.v1.location import (
     V1AgentInfo,
@@ -32,12 +34,13 @@ from perdure.protocol.v1.rule import V1Rule
 from perdure.schema.errors import NotFoundError
 from perdure.schema.location import LocationRef, ProjectInfo
 from perdure.schema.models.integration import (
+    EnvConnection,
     EnvMethod,
     IntegrationInfo,
     KeyMethod,
     OAuthMethod,
 )
-from perdure.schema.models.model import CacheCost, ModelInfo
+from perdure.schema.models.model import CacheCost, ModelInfo, ProviderInfo
 from perdure.server import location_context
 from perdure.server.binding import Decoded
 from perdure.server.call import Call, Handlers
@@ -45,6 +48,9 @@ from perdure.server.call import Call, Handlers
 QueryT = TypeVar("QueryT", bound=Decoded)
 BodyT = TypeVar("BodyT", bound=Decoded)
 
+_BUILT_IN_AGENTS: Final = frozenset(
+    {"build", "plan", "general", "explore", "compaction", "title", "summary"}
+)
 _HINTS: Final = re.compile(r"\$(?:ARGUMENTS|\d)")
 
 
@@ -99,7 +105,7 @@ async def agents(call: Call[None, None]) -> tuple[V1AgentInfo, ...]:
         V1AgentInfo(
             name=agent.id,
             mode=agent.mode,
-            native=True,
+            native=agent.id in _BUILT_IN_AGENTS,
             hidden=agent.hidden,
             permission=tuple(V1Rule(r.action, r.resource, r.effect) for r in agent.permissions),
             options={},
@@ -171,14 +177,33 @@ async def _providers(call: Call[None, None]) -> V1ProviderList:
     models: dict[str, dict[str, V1Model]] = {}
     for model in await call.runtime.locations.models(where):
         models.setdefault(model.provider_id, {})[model.id] = _model(model)
+    logins = {each.id: each for each in await call.runtime.integrations.list(where)}
+    configured = (await call.runtime.locations.settings(where)).providers
     shown = tuple(
-        V1Provider(p.id, p.name, "config", (), {}, models[p.id]) for p in listed if p.id in models
+        _provider(p, models[p.id], logins.get(p.id), configured=p.id in configured)
+        for p in listed
+        if p.id in models
     )
     default = {p.id: next(iter(p.models)) for p in shown}
     chosen = (await call.runtime.locations.default_model(where)).model
     if chosen is not UNSET and chosen.id in models.get(chosen.provider_id, {}):
         default[chosen.provider_id] = chosen.id
     return V1ProviderList(shown, default, tuple(default))
+
+
+def _provider(
+    found: ProviderInfo,
+    models: dict[str, V1Model],
+    login: IntegrationInfo | None,
+    *,
+    configured: bool,
+) -> V1Provider:
+    methods = () if login is None else login.methods
+    names = (name for it in methods if isinstance(it, EnvMethod) for name in it.names)
+    source: V1ProviderSource = "config" if configured else "custom"
+    if login is not None and login.connections:
+        source = "env" if isinstance(login.connections[0], EnvConnection) else "api"
+    return V1Provider(found.id, found.name, source, tuple(names), {}, models)
 
 
 def _model(model: ModelInfo) -> V1Model:
@@ -206,9 +231,16 @@ def _model(model: ModelInfo) -> V1Model:
         options={},
         headers={},
         variants={variant.id: {} for variant in model.variants},
-        release_date="",
+        release_date=_date(model.time.released),
         family=model.family,
     )
+
+
+def _date(millis: float) -> str:
+    """The day in UTC; empty where it is not known."""
+    if millis <= 0:
+        return ""
+    return datetime.fromtimestamp(millis / 1_000, UTC).date().isoformat()
 
 
 def _media(kinds: tuple[str, ...]) -> V1Media:

@@ -36,6 +36,7 @@ from perdure.schema.session.session import SessionInfo
 from perdure.schema.session.status import SessionBusy, SessionIdle, SessionRetrying
 from perdure.schema.value import State, Value
 from perdure.server.v1 import approval, file, shapes
+from perdure.server.v1.text_stream import TextPlace, TextStream, TranslatedDelta
 
 if TYPE_CHECKING:
     from perdure.runtime.app.runtime import Runtime
@@ -96,9 +97,25 @@ class Translation:
     def __init__(self, runtime: "Runtime") -> None:
         self._runtime = runtime
         self._sessions: OrderedDict[SessionID, _Session] = OrderedDict()
+        self._text = TextStream()
 
     def forget(self) -> None:
         self._sessions.clear()
+        self._text.forget()
+
+    async def translate_delta(self, data: bytes) -> TranslatedDelta | None:
+        """The V1 events of a delta of a text that is known; None for everything else."""
+        found = self._text.translate(data)
+        if not isinstance(found, TextPlace):
+            return found
+        session = await self._load(found.session_id)
+        answer = None if session is None else session.answers.get(found.message_id)
+        index = None if answer is None else shapes.index_of(answer, TextPart, found.text_id)
+        if index is None:
+            return None
+        self._text.begin(found, shapes.part_id(found.message_id, index + 1))
+        again = self._text.translate(data)
+        return again if isinstance(again, TranslatedDelta) else None
 
     async def translate(self, data: bytes) -> list[Told]:
         """The V1 events that say the same as this live event. A comment says nothing."""

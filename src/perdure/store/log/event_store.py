@@ -296,15 +296,15 @@ async def has_event_since(
 
 
 async def latest_of(
-    tx: Transaction, session_id: SessionID, *shapes: type[SessionEvent]
+    tx: Transaction, session_id: SessionID, *shapes: type[SessionEvent], newest: int = -1
 ) -> type[SessionEvent] | None:
-    """The kind of the newest event among these kinds; None if there is none."""
+    """The kind of the newest event among these kinds, and among so many; None if there is none."""
     names = {manifest.BY_SHAPE[shape].stored: shape for shape in shapes}
     wanted = ", ".join(f"'{name}'" for name in names)
     rows = await tx.fetch(
-        f"SELECT type FROM event WHERE session_id = :id AND type IN ({wanted})"
-        " ORDER BY seq DESC LIMIT 1",
-        {"id": session_id},
+        "SELECT type FROM (SELECT type FROM event WHERE session_id = :id"
+        f" ORDER BY seq DESC LIMIT :newest) WHERE type IN ({wanted}) LIMIT 1",
+        {"id": session_id, "newest": newest},
     )
     return names[str(rows[0][0])] if rows else None
 
