@@ -3,9 +3,9 @@
 The selector of the loop notes when a round of callbacks begins, and starts a timer of the operating
 system unless one is running. The timer is not stopped with the round: many short rounds share one.
 When it ends, a round that has run too long is interrupted for a moment, to note where it is; for
-one that began later the timer goes on, and while the loop waits it stays stopped. An idle loop costs
-nothing, and there is no thread. It needs the main thread and SIGALRM, so only a program of its own
-uses it, not an embedded host.
+one that began later the timer goes on, and while the loop waits it stays stopped. An idle loop
+costs nothing, and there is no thread. It needs the main thread and SIGALRM, so only a program of
+its own uses it, not an embedded host.
 """
 
 import asyncio

@@ -29,7 +29,7 @@ from perdure.version import __version__
 
 CONNECT_SECONDS_MAX: Final = 30
 IDLE_SECONDS_MAX: Final = 60
-IDLE_CONNECTIONS_MAX: Final = 8
+IDLE_CONNECTIONS_MAX: Final = 64
 _ADDRESS_FALLBACK_SECONDS: Final = 0.25
 _PORTS: Final = {"http": 80, "https": 443}
 _PATH_CHARS: Final = "/%:@!$&'()*+,;=~-._?"

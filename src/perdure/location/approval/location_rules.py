@@ -9,7 +9,8 @@ Invariant: nothing here asks a person or reads the store; the caller passes in s
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from perdure.core.approval import file_names, protected_paths
 from perdure.core.approval import rules as permission
@@ -22,6 +23,8 @@ from perdure.ports import PermissionAsk
 from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.value import Value
+
+_READINGS_KEPT_MAX: Final = 64
 
 AgentRules = Callable[[str], Rules]
 UsersRules = Callable[[str], Ruleset]
@@ -130,6 +133,16 @@ class Judge(Value, kw_only=True):
         return bool(self.users)
 
 
+_Given = tuple[Rules, ...]
+
+
+class _Reading(Value):
+    """What rules say to reading each resource."""
+
+    given: _Given
+    effect: Callable[[str], Effect]
+
+
 class LocationRules:
     """`rules` and `users` give the rules of an agent by name."""
 
@@ -140,12 +153,16 @@ class LocationRules:
         self._users = users
         self._directory = directory
         self._names: FileNames | None = ANY_PLACE if directory is None else None
+        self._readings: dict[tuple[str, tuple[str, ...]], _Reading] = {}
+        """Decisions on reading by rules that name no path, so that no link can change them."""
 
     def judge(self, agent: str, above: tuple[str, ...] = ()) -> Judge:
         """The rules for calls of `agent`, which the agents `above` called."""
-        own = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
         return Judge(
-            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in own),
+            rules=tuple(
+                permission.map_rulesets(rules, self._with_links)
+                for rules in self._given(agent, above)
+            ),
             users=tuple(self._with_links(self._users(name)) for name in (agent, *above)),
             names=self.names,
         )
@@ -159,8 +176,20 @@ class LocationRules:
         """
         if agent is None:
             return permission.allow_all
-        effect = self.judge(agent.id, above).effect("read")
+        given = self._given(agent.id, above)
+        kept = self._readings.get((agent.id, above))
+        if kept is None or kept.given != given:
+            kept = _Reading(given, self.judge(agent.id, above).effect("read"))
+            if not any(map(file_names.names_path, _all_rulesets(given))):
+                if len(self._readings) >= _READINGS_KEPT_MAX:
+                    self._readings.clear()
+                self._readings[agent.id, above] = kept
+        effect = kept.effect
         return lambda real_path: effect(self.names.resource(real_path))
+
+    def _given(self, agent: str, above: tuple[str, ...]) -> _Given:
+        """The rules as they are written: the agent's own, then those of its callers."""
+        return (self._rules(agent), *subagent.inherited_rules(above, self._rules))
 
     @property
     def names(self) -> FileNames:
@@ -176,6 +205,10 @@ class LocationRules:
         if self._directory is None:
             return rules
         return file_names.restrict_real_paths(rules, self._directory, os.path.realpath)
+
+
+def _all_rulesets(given: _Given) -> Iterator[Ruleset]:
+    return (each for rules in given for each in permission.rulesets(rules))
 
 
 def _concerning(rules: Rules, action: str) -> Rules:

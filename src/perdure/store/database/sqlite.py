@@ -1,10 +1,11 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
-Jobs that wait together share one COMMIT, on the event loop or off it (`committer`). When a job of
-a shared transaction fails, all jobs run again, each behind a savepoint, so that only the failing
-one is rolled back. A future resolves only after the commit: resolved means durable. A failed
-COMMIT is never retried; its callers get the error. The connection stays open: in WAL mode the next
-commit rewrites and syncs everything after the last good one.
+Jobs that wait together share one COMMIT, on the event loop or off it (`committer`); one that is
+likely to be alone does not wait for others. When a job of a shared transaction fails, all jobs run
+again, each behind a savepoint, so that only the failing one is rolled back. A future resolves only
+after the commit: resolved means durable. A failed COMMIT is never retried; its callers get the
+error. The connection stays open: in WAL mode the next commit rewrites and syncs everything after
+the last good one.
 
 Jobs are coroutines over an async Transaction that never suspends here, so `drive` can run them to
 completion. On a server database they would suspend.
@@ -25,6 +26,7 @@ from perdure.store.database.committer import (
     CommitTimer,
     Failure,
     LockWait,
+    WritePace,
     catch_failure,
 )
 from perdure.store.database.database_file import DatabaseFile
@@ -100,7 +102,10 @@ class SqliteDatabase:
         self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
+        self._pace = WritePace()
         self._changed_elsewhere = False
+        self._version_wanted = False
+        """Whether the next transaction looks for commits of other processes."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,9 +130,15 @@ class SqliteDatabase:
         loop = asyncio.get_running_loop()
         future = SettledFuture[T](loop=loop)
         self._waiting.append(QueuedJob(job, future, committed))
+        self._pace.count(loop.time())
         if self._idle.is_set():
             self._idle.clear()
-            loop.call_soon(self._begin)
+            if self._pace.is_alone:
+                self._begin()
+                if future.done():
+                    return future.result()
+            else:
+                loop.call_soon(self._begin)
         try:
             return await future
         except asyncio.CancelledError:
@@ -179,14 +190,18 @@ class SqliteDatabase:
             self._continue()
 
     async def changed_elsewhere(self) -> bool:
-        # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
+        # While a commit runs, the writer belongs to the commit thread: the next transaction looks,
+        # and the next call tells.
         if self._idle.is_set():
             self._check_other_commits()
+        else:
+            self._version_wanted = True
         changed, self._changed_elsewhere = self._changed_elsewhere, False
         return changed
 
     def _check_other_commits(self) -> None:
         now = self._version_now()
+        self._version_wanted = False
         self._changed_elsewhere = self._changed_elsewhere or now != self._data_version
         self._data_version = now
 
@@ -256,7 +271,8 @@ class SqliteDatabase:
             fail(queued.future, failure, self._path)
 
     def _run(self, batch: list[QueuedJob], failure: Failure | None) -> None:
-        failure = failure or catch_failure(self._check_other_commits)
+        if failure is None and self._version_wanted:
+            failure = catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
@@ -282,7 +298,6 @@ class SqliteDatabase:
         self._lock(partial(self._run_with_savepoints, batch))
 
     def _run_with_savepoints(self, batch: list[QueuedJob], failure: Failure | None) -> None:
-        failure = failure or catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
@@ -356,8 +371,10 @@ class SqliteDatabase:
         self._continue()
 
     def _continue(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._pace.end(loop.time())
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._begin)
+            loop.call_soon(self._begin)
         else:
             self._idle.set()
 

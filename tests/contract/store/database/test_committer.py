@@ -4,7 +4,7 @@ import threading
 from threading import Event
 from typing import Final
 
-from perdure.store.database.committer import Committer, CommitTimer
+from perdure.store.database.committer import Committer, CommitTimer, WritePace
 
 SLOW_SECONDS: Final = 0.02
 COMMITS_MAX: Final = 1_000
@@ -47,3 +47,35 @@ async def test_stopping_waits_for_what_is_under_way_and_leaves_no_thread() -> No
     committer.stop()
     assert done == ["work"]
     assert not thread.is_alive()
+
+
+def test_a_few_writes_are_alone_and_those_of_many_sessions_are_not() -> None:
+    pace = WritePace()
+    now, alone = 1.0, []
+    # A Session that writes four times in a row, and then waits for its model.
+    for turn in range(100):
+        for write in range(4):
+            now = 1.0 + turn * 0.013 + write * 0.001
+            pace.count(now)
+            alone.append(pace.is_alone)
+            pace.end(now + 0.0003)
+    assert all(alone)
+    # Thirty Sessions that write once each in the same 10 ms, again and again.
+    alone.clear()
+    for _ in range(600):
+        now += 0.000_33
+        pace.count(now)
+        alone.append(pace.is_alone)
+        pace.end(now + 0.0001)
+    assert not any(alone[30:])
+    pace.count(now + 0.1)
+    assert pace.is_alone
+
+
+def test_a_write_right_after_a_commit_waits_for_others() -> None:
+    pace = WritePace()
+    pace.count(1.0)
+    assert pace.is_alone
+    pace.end(1.1)
+    pace.count(1.1)
+    assert not pace.is_alone
