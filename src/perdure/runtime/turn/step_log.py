@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from perdure.core.session import recovery
 from perdure.ports import DatabaseError, Transaction
-from perdure.runtime.tasks import shielded_write
+from perdure.runtime.tasks import shielded
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.tool_execution import Succeeded
 from perdure.schema.errors import SessionNotFoundError
@@ -39,6 +39,8 @@ class StepLog:
         """Appends that are under way."""
         self.failed = False
         """Whether a write has failed; nothing is written after it."""
+        self.is_cut = False
+        """Whether a process that has died or stopped began the step: its end is no progress."""
 
     @property
     def is_empty(self) -> bool:
@@ -59,7 +61,7 @@ class StepLog:
         """
         if not self._waiting:
             return ()
-        return await shielded_write(self._commit(continues=continues, suspends=suspends))
+        return await shielded(self._commit(continues=continues, suspends=suspends))
 
     async def _commit(self, *, continues: bool, suspends: bool) -> Sequence[SessionEvent]:
         committed: list[SessionEvent] = []
@@ -103,6 +105,7 @@ class StepLog:
     ) -> None:
         session_id = self._session.id
         settles = isinstance(facts[-1], StepEnded if suspends else StepEnded | StepFailed)
+        ended = isinstance(facts[-1], StepEnded) and not (suspends or self.is_cut)
         certain = self._writing == 0
 
         async def within(tx: Transaction, seq: Seq) -> None:
@@ -113,7 +116,7 @@ class StepLog:
             if settles:
                 if not certain:
                     await _require_settled_calls(tx, session_id, facts[-1])
-                await self._marks.settle(tx, session_id, continues=continues)
+                await self._marks.settle(tx, session_id, continues=continues, ended=ended)
 
         self._writing += 1
         try:
