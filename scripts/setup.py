@@ -66,10 +66,12 @@ def main(name: str = "dev") -> int:
 def install(target: Target, commands: Sequence[Sequence[str]]) -> None:
     for command in commands:
         subprocess.run(command, cwd=ROOT, check=True)
-    # Installers do not compile editable modules, and where bytecode is not written on import,
-    # each start would compile them again.
     if target.with_command:
         write_command(target)
+    if not (target.with_command or target.with_project):
+        return
+    # Installers do not compile editable modules, and where bytecode is not written on import,
+    # each start would compile them again.
     compiler = [str(target.python), "-m", "compileall", "-q", "src"]
     subprocess.run(compiler, cwd=ROOT, check=True)
 

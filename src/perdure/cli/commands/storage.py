@@ -32,7 +32,9 @@ def main(argv: list[str]) -> int:
     if given.delete_older_than is not None:
         session_client.run(_delete_old(environment, given))
     if given.reclaim:
+        terminal.show_status("shrinking the database")
         _reclaim(path)
+        terminal.clear_status()
     terminal.print_output("".join(f"{line}\n" for line in _report(path, environment.data_dir)))
     return 0
 

@@ -1,11 +1,13 @@
 """Requests of a run at the terminal: diffs, subagents, and several requests in order."""
 
+import asyncio
 import json
 import os
 
 import pytest
 
 from tests.contract.cli.command import MODEL, PATIENCE_SECONDS, Installation, shown_until
+from tests.support.scripted_provider import Call, calls, scripted_provider, text
 
 EDIT = "replace `one` with `two` in one.txt"
 
@@ -84,3 +86,39 @@ def test_an_answer_of_another_client_takes_the_question_from_the_screen(
         shown_until(process.terminal, "Another client has answered")
         assert process.child.wait(PATIENCE_SECONDS) == 0
     assert (asking.project / "one.txt").read_text(encoding="utf-8") == "two\n"
+
+
+async def test_requests_that_come_together_are_asked_one_after_the_other(
+    installation: Installation,
+) -> None:
+    async with scripted_provider() as provider:
+        provider.then(
+            calls(
+                Call("write", {"path": "first.txt", "content": "1\n"}),
+                Call("write", {"path": "second.txt", "content": "2\n"}),
+            )
+        )
+        provider.otherwise = lambda request: text("done")
+        api = {"type": "aisdk", "package": "@ai-sdk/openai-compatible", "url": provider.url}
+        settings = {
+            "permissions": [{"action": "edit", "resource": "*", "effect": "ask"}],
+            "providers": {"scripted": {"api": api, "models": {"m": {"name": "M"}}}},
+        }
+        (installation.project / "opencode.json").write_text(json.dumps(settings), encoding="utf-8")
+        installation.variables["PERDURE_TRUSTED"] = str(installation.project)
+        asked, said = await asyncio.to_thread(_answer_twice, installation)
+    assert len(asked) == 2
+    assert [sum(name in each for each in asked) for name in ("first.txt", "second.txt")] == [1, 1]
+    assert "done" in said
+    for name in ("first.txt", "second.txt"):
+        assert (installation.project / name).exists()
+
+
+def _answer_twice(installation: Installation) -> tuple[list[str], str]:
+    """Allow two requests; what each showed, and the answer."""
+    with installation.at_terminal("run", "--model", "scripted/m", "go") as process:
+        first = shown_until(process.terminal, "[N]o: ")
+        os.write(process.terminal, b"y\n")
+        second = shown_until(process.terminal, "[N]o: ")
+        question = first.rpartition("> write")[2].partition("\n")[2]
+        return [question, second], process.answer("y\n")

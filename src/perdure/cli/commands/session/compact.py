@@ -45,4 +45,8 @@ async def _compact(
     url: str | None, environment: Environment, name: str, instruction: str | None
 ) -> CompactionReport:
     async with session_client.open_session(url, environment, name) as (client, session_id):
-        return await client.sessions.compact_with_report(session_id, instruction=instruction)
+        terminal.show_status("freeing context; a summary may take a minute")
+        try:
+            return await client.sessions.compact_with_report(session_id, instruction=instruction)
+        finally:
+            terminal.clear_status()
