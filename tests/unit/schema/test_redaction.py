@@ -109,13 +109,13 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     assert redaction.redact(once) == once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     before=st.lists(st.sampled_from(PIECES), max_size=2).map("".join),
     unit=st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join),
 )
 def test_repeated_text_is_redacted_in_linear_time(before: str, unit: str) -> None:
-    text = before + unit * (60_000 // len(unit))
+    text = before + unit * (30_000 // len(unit))
     began = time.thread_time()
     redaction.redact(text)
     # Quadratic time would be many seconds.

@@ -27,6 +27,7 @@ from perdure.ports.mcp import (
     McpLoginRequiredError,
     McpProcess,
 )
+from perdure.schema import redaction
 from perdure.schema.codec import JsonObject
 from perdure.schema.settings.mcp import McpStatus
 from perdure.schema.value import Value
@@ -237,7 +238,8 @@ class RunningServer:
         if self._stopped or self._woken.is_set():
             return
         logger.warning("MCP server %s: %s", self.server.name, why)
-        self.error = why
+        # It may quote the last words of a program, or the answer of a server.
+        self.error = redaction.redact_message(why)
         self._set_status(status)
         self.tried.set()
 

@@ -36,6 +36,12 @@ async def test_a_program_that_does_not_exist_is_named(bench: McpBench) -> None:
     assert "/does/not/exist" in str(info.error)
 
 
+async def test_an_error_that_quotes_the_configuration_has_no_secrets(bench: McpBench) -> None:
+    bench.configure(it={"type": "local", "command": ["/no/such/PGPASSWORD=hunter2"]})
+    assert await bench.prepare() == []
+    assert "PGPASSWORD=[redacted]" in str(bench.info("it").error)
+
+
 async def test_one_that_dies_at_once_is_started_again_after_growing_pauses(
     bench: McpBench, tmp_path: Path
 ) -> None:
