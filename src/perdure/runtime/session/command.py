@@ -6,24 +6,12 @@ from perdure.core import limits
 from perdure.runtime.session.engine_services import GetEngine
 from perdure.runtime.session.sessions import Sessions
 from perdure.schema.errors import InvalidRequestError, NotFoundError
-from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
-from perdure.schema.models.model import ModelRef
-from perdure.schema.session.prompt import AgentMention, FileInput, PromptInput
+from perdure.schema.session.command import CommandRequest
+from perdure.schema.session.prompt import AgentMention, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.settings.command import CommandInfo
-from perdure.schema.value import Value
-
-
-class CommandRequest(Value, kw_only=True):
-    """A command by name. What it is configured with takes precedence over `agent` and `model`."""
-
-    name: str
-    arguments: str = ""
-    id: MessageID | None = None
-    agent: str | None = None
-    model: ModelRef | None = None
-    files: tuple[FileInput, ...] = ()
 
 
 class SessionCommands:

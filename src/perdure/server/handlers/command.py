@@ -4,7 +4,7 @@ from typing import Final
 
 from perdure.protocol.session import command
 from perdure.protocol.session.command import InitSession, RunCommand
-from perdure.runtime.session.command import CommandRequest
+from perdure.schema.session.command import CommandRequest
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.server.call import Call, Handlers
 

@@ -19,12 +19,12 @@ from perdure.protocol.v1.work import (
     V1GlobalSession,
     V1ProjectName,
 )
-from perdure.runtime.session.command import CommandRequest
 from perdure.schema import codec, ids
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.query import SessionQuery
+from perdure.schema.session.command import CommandRequest
 from perdure.schema.session.message import SessionMessage, UserMessage
 from perdure.schema.session.prompt import FileInput
 from perdure.schema.session.session import SessionInfo
