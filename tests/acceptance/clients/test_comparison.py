@@ -95,7 +95,7 @@ def _set_up() -> None:
     """Create the environment of the other libraries, once for each lock."""
     ready = ROOT / ".venv-compare" / ".ready"
     lock = ROOT / "requirements-compare.lock"
-    if ready.exists() and ready.stat().st_mtime >= lock.stat().st_mtime:
+    if OTHERS.exists() and ready.exists() and ready.stat().st_mtime >= lock.stat().st_mtime:
         return
     made = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "setup.py"), "compare"],
