@@ -918,9 +918,9 @@ class McpChangedEvent(TypedDict):
     data: McpChanged
 
 
-McpStatus = (
-    Literal["connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"]
-)
+McpStatus = Literal[
+    "connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"
+]
 
 
 class McpServerInfo(TypedDict):
