@@ -55,3 +55,20 @@ if (PACKAGE / "cli" / "main.py").exists():
             "try:\n    main(['--version'])\nexcept SystemExit:\n    pass"
         )
         assert loaded & set(HEAVY) == set()
+
+
+def test_a_turn_without_mcp_servers_loads_nothing_of_their_package() -> None:
+    loaded = loaded_by(
+        "import asyncio\n"
+        "from perdure.testing import ScriptedModel, open_host, text\n"
+        "async def main():\n"
+        "    model = ScriptedModel()\n"
+        "    model.turn(text('hello'))\n"
+        "    async with open_host(model=model) as host:\n"
+        "        session = await host.sessions.create()\n"
+        "        await host.sessions.prompt(session.id, text='hello')\n"
+        "        await host.sessions.wait(session.id)\n"
+        "asyncio.run(main())"
+    )
+    assert "perdure.location.mcp.servers" in loaded
+    assert loaded & {"mcp", "mcp_types", "pydantic", "anyio"} == set()

@@ -44,7 +44,7 @@ WORDS: Final[Mapping[str, str]] = {
         websearch websocket
     """,
     "MCP": """
-        connector elicitation inbound meter offered rate restart sdk stdio
+        authorization connector elicitation inbound meter offered rate resource restart sdk stdio
     """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health

@@ -49,10 +49,7 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 
 _PACKAGE = "perdure.cli.commands"
-_MODULES = {
-    "import": f"{_PACKAGE}.session.import_session",
-    "mcp": f"{_PACKAGE}.mcp.command",
-}
+_MODULES = {"import": f"{_PACKAGE}.session.import_session"}
 """Modules that are not named like their command."""
 
 

@@ -13,7 +13,7 @@ from perdure.schema.codec import JsonValue
 from perdure.schema.files import fs
 from perdure.schema.models import integration
 from perdure.schema.session import message, prompt, request_preview, tool
-from perdure.schema.settings import reference
+from perdure.schema.settings import mcp, reference
 from perdure.schema.value import Value
 
 
@@ -328,6 +328,7 @@ ALIASES: Final = (
     Alias("Delivery", "perdure.schema.session.prompt", prompt.Delivery),
     Alias("Reply", "perdure.schema.approval.permission", permission.Reply),
     Alias("Effect", "perdure.schema.approval.permission", permission.Effect),
+    Alias("McpStatus", "perdure.schema.settings.mcp", mcp.McpStatus),
     Alias("Order", "perdure.schema.query", query.Order),
     Alias("EntryType", "perdure.schema.files.fs", fs.EntryType),
     Alias("ToolContent", "perdure.schema.session.tool", tool.ToolContent),

@@ -46,7 +46,8 @@ async def test_a_login_is_begun_completed_used_and_removed(
             attempt = (await api.post("/api/mcp/it/login"))["data"]
             assert server.registered[0]["token_endpoint_auth_method"] == "none"
             _, redirect = logins.grant(attempt["url"])
-            assert parse_qs(urlsplit(attempt["url"]).query)["resource"] == [server.url]
+            page: str = attempt["url"]
+            assert parse_qs(urlsplit(page).query)["resource"] == [server.url]
             async with api.stream("/api/event") as live:
                 page_status, _ = await browse(redirect)
                 assert page_status == 200

@@ -65,3 +65,23 @@ async def test_a_restart_starts_it_again_and_is_told(
         assert (missing.status, missing.tag) == (404, "McpServerNotFoundError")
         no_login = await api.call("POST", "/api/mcp/a%20b/login", {})
         assert no_login.status == 400
+
+
+async def test_a_prompt_of_a_server_is_a_command_that_runs_nothing(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    folders = make_folders(tmp_path, provider)
+    folders.configure_user(mcp={"it": local(tmp_path / "it", "prompts")}, **ALLOWED)
+    async with running(folders) as instance:
+        api = instance.api
+        session = await api.create()
+        provider.then(text("1"), text("2"))
+        await api.ask(session, "hello")
+        commands = {one["name"]: one for one in (await api.get("/api/command"))["data"]}
+        assert commands["it:go"]["template"].startswith("Do $1 at $2: ")
+        body: JsonObject = {"command": "it:go", "arguments": "this home"}
+        await api.post(f"/api/session/{session}/command", body)
+        await api.wait(session)
+    asked = provider.requests[-1].texts("user")[-1]
+    assert asked.startswith("Do this at home: ")
+    assert not (folders.project / "evil").exists()

@@ -129,7 +129,8 @@ class McpBench:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        task.result()
+        if not task.cancelled():
+            task.result()
 
 
 @asynccontextmanager

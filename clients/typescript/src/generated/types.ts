@@ -639,14 +639,7 @@ export interface McpChangedEvent {
 export interface McpServerInfo {
   readonly name: string
   readonly type: "local" | "remote"
-  readonly status:
-    | "connected"
-    | "disabled"
-    | "failed"
-    | "needs_auth"
-    | "starting"
-    | "untrusted"
-    | "waiting"
+  readonly status: McpStatus
   readonly tools?: readonly string[] | undefined
   readonly error?: string | undefined
   readonly problems?: readonly string[] | undefined
@@ -2212,6 +2205,9 @@ export type Delivery = "queue" | "steer"
 export type Reply = "always" | "once" | "reject"
 
 export type Effect = "allow" | "ask" | "deny"
+
+export type McpStatus =
+  | "connected" | "disabled" | "failed" | "needs_auth" | "starting" | "untrusted" | "waiting"
 
 export type Order = "asc" | "desc"
 

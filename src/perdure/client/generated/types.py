@@ -918,12 +918,15 @@ class McpChangedEvent(TypedDict):
     data: McpChanged
 
 
+McpStatus = Literal[
+    "connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"
+]
+
+
 class McpServerInfo(TypedDict):
     name: str
     type: Literal["local", "remote"]
-    status: Literal[
-        "connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"
-    ]
+    status: McpStatus
     tools: NotRequired[list[str]]
     error: NotRequired[str]
     problems: NotRequired[list[str]]

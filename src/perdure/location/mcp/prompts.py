@@ -2,6 +2,8 @@
 
 A prompt with arguments becomes a template with `$1`, `$2` and so on, in the order that the server
 gives them. Only servers that are connected are asked; what one does not answer is left out.
+
+Invariant: no shell command of a template comes from a server.
 """
 
 import asyncio
@@ -22,6 +24,9 @@ from perdure.schema.settings.command import CommandInfo
 logger = logging.getLogger(__name__)
 
 _JOINED: Final = "\n"
+_SHELL_COMMAND: Final = "!`"
+"""Begins a shell command in a template (core.session.command_template)."""
+_NO_SHELL_COMMAND: Final = "! `"
 
 
 async def list_commands(server: RunningServer) -> tuple[CommandInfo, ...]:
@@ -69,4 +74,5 @@ def _text(answer: JsonObject) -> str:
         text: JsonValue = content.get("text") if jsonc.is_object(content) else None
         if isinstance(text, str):
             texts.append(text.encode(errors="replace").decode())
-    return _JOINED.join(texts)[: limits.MCP_PROMPT_CHARS_MAX]
+    text = _JOINED.join(texts)[: limits.MCP_PROMPT_CHARS_MAX]
+    return text.replace(_SHELL_COMMAND, _NO_SHELL_COMMAND)

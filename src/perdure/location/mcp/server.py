@@ -70,6 +70,7 @@ class RunningServer:
         self._woken = asyncio.Event()
         """Set to end the present connection or pause."""
         self._stopped = False
+        self._task: asyncio.Task[None] | None = None
         self._stale = asyncio.Event()
         """Set when the server says that its list changed."""
         self._next_start = 0.0
@@ -78,6 +79,7 @@ class RunningServer:
         """Run the server until `stop`, or until this is cancelled."""
         failures = 0
         loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
         try:
             while not self._stopped:
                 self._woken.clear()
@@ -89,13 +91,18 @@ class RunningServer:
                 failures = 1 if loop.time() - began > limits.MCP_STEADY_SECONDS else failures + 1
                 await self._pause(restart.pause_seconds(failures))
         finally:
+            if not self._stopped:
+                # A defect, which is logged with its task.
+                self._fail("it failed in an unexpected way; the log says how")
             self._stopped = True
             self._release()
 
     def stop(self) -> None:
-        """End the server; `run` returns soon after."""
+        """End the server; `run` returns soon after, also if the server does not start."""
         self._stopped = True
         self._woken.set()
+        if self._task is not None and not self._connected.is_set():
+            self._task.cancel()
 
     def restart(self) -> None:
         """Start it again now, also while it pauses."""

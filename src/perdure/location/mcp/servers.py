@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from perdure.core import limits
-from perdure.core.mcp import authorization
+from perdure.core.credentials import mcp_authorization as authorization
 from perdure.core.mcp.tool_list import McpToolList
 from perdure.core.settings.mcp_servers import McpAddress, McpProgram, McpServer, McpSettings
 from perdure.location.mcp.server import RunningServer, ServerDeps

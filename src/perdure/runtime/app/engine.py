@@ -5,7 +5,7 @@ runtime.app.runtime, and those that Locations share in runtime.app.locations.
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from perdure.core import limits
@@ -91,12 +91,7 @@ class Engine:
         self.subagents = _build_subagents(deps, self.notices)
 
         # Locations, and what clients do with them.
-        credentials = _build_credentials(
-            deps,
-            self._transport,
-            self._background,
-            changed=partial(self._on_credential_changed, deps.hub),
-        )
+        credentials = self._build_credentials(deps)
         saved_rules = SavedApprovals(platform.database, platform.ids)
         self.location_registry = self._build_locations(deps, saved_rules, credentials)
         self.locations = Locations(
@@ -134,6 +129,16 @@ class Engine:
         learned = LearnedLimits()
         self.request_previews = RequestPreviews(services, learned)
         self.drain = self._build_drain(services, marks, learned)
+
+    def _build_credentials(self, deps: EngineDeps) -> Credentials:
+        settings = deps.settings
+        return Credentials(
+            keyring.open_store(settings.data_dir, settings.environment.variables),
+            transport=self._transport,
+            clock=deps.platform.clock,
+            start=lambda work: self._background.start(work, name="logins"),
+            changed=partial(self._on_credential_changed, deps.hub),
+        )
 
     def _on_credential_changed(self, hub: LiveHub, integration_id: str) -> None:
         _publish_connection(hub, integration_id)
@@ -276,22 +281,6 @@ def _build_subagents(deps: EngineDeps, notices: Notices) -> Subagents:
         clock=deps.platform.clock,
     )
     return Subagents(services)
-
-
-def _build_credentials(
-    deps: EngineDeps,
-    transport: HttpTransport,
-    background: Background,
-    changed: Callable[[str], None],
-) -> Credentials:
-    settings = deps.settings
-    return Credentials(
-        keyring.open_store(settings.data_dir, settings.environment.variables),
-        transport=transport,
-        clock=deps.platform.clock,
-        start=lambda work: background.start(work, name="logins"),
-        changed=changed,
-    )
 
 
 def _build_login_services(

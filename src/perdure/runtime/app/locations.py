@@ -4,8 +4,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from perdure.core.credentials import mcp_authorization as authorization
 from perdure.core.credentials.keys import StoreUnreadable
-from perdure.core.mcp import authorization
 from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy

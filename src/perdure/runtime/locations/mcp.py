@@ -1,7 +1,7 @@
 """MCP servers for clients: their state, restarts and logins.
 
-A login is found by the metadata of the server (core.mcp.authorization) and then an attempt like any
-other (runtime.locations.integrations). Listing starts nothing.
+A login is found by the metadata of the server (core.credentials.mcp_authorization) and then an
+attempt like any other (runtime.locations.integrations). Listing starts nothing.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ import asyncio
 import msgspec
 
 from perdure.core.config_file.mcp_entries import McpOauthEntry
+from perdure.core.credentials import mcp_authorization as authorization
 from perdure.core.credentials.keys import StoreUnreadable
-from perdure.core.mcp import authorization
-from perdure.core.mcp.authorization import McpLoginError
+from perdure.core.credentials.mcp_authorization import McpLoginError
 from perdure.core.settings.mcp_servers import McpAddress, McpServer
 from perdure.location.location import Location
 from perdure.location.models.credentials import Credentials, send_login_request

@@ -204,3 +204,17 @@ async def test_a_killed_server_in_mid_call_is_told_and_leaves_no_process(
     settled = await call
     assert isinstance(settled, ToolError)
     assert settled.message.startswith("The MCP server it failed: it ended by itself")
+
+
+async def test_a_server_that_hangs_at_its_start_ends_at_once_when_it_is_removed(
+    bench: McpBench, tmp_path: Path
+) -> None:
+    journal = tmp_path / "journal"
+    bench.configure(it=scripted("never_starts", journal))
+    bench.servers.restart("it")
+    await until(lambda: journal.exists() and heard(journal))
+    pid = heard(journal)[0]["pid"]
+    async with asyncio.timeout(limits.MCP_STARTUP_SECONDS / 2):
+        bench.configure()
+        await until(lambda: not is_running(pid))
+    assert bench.tools.describe() == ()

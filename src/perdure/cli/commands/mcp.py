@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final, cast
 
-from perdure.cli import options, remote, session_client, terminal
-from perdure.cli.commands.mcp import configuration_file
+from perdure.cli import mcp_config_file, options, remote, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.client import WireClient
 from perdure.embedded.host import open_wire_host
@@ -72,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
         examples=_EXAMPLES,
     )
     options.add_attach(parser)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="what to do"
+    )
     listed = actions.add_parser("list", help="list the servers and their states; starts nothing")
     options.add_format(listed)
     added = actions.add_parser("add", help="write a server into your own configuration")
@@ -96,10 +97,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(given: argparse.Namespace, environment: Environment, *, command: list[str]) -> int:
-    entry = configuration_file.make_entry(
+    entry = mcp_config_file.make_entry(
         url=given.url, headers=given.header, variables=given.env, command=command
     )
-    path = configuration_file.add_server(environment.config_dir, given.name, entry)
+    path = mcp_config_file.add_server(environment.config_dir, given.name, entry)
     name = terminal.one_line(given.name)
     terminal.print_output(f"added {name} to {path}; to try it: perdure mcp test {name}\n")
     return 0

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core.config_file.mcp_entries import McpOauthEntry
+from perdure.core.credentials import mcp_authorization as authorization
 from perdure.core.credentials import oauth
-from perdure.core.mcp import authorization
-from perdure.core.mcp.authorization import McpLoginError
+from perdure.core.credentials.mcp_authorization import McpLoginError
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 

@@ -1,1 +1,0 @@
-"""`perdure mcp`: the command, and the file that `add` writes."""
