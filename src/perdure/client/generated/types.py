@@ -921,9 +921,7 @@ class McpChangedEvent(TypedDict):
 class McpServerInfo(TypedDict):
     name: str
     type: Literal["local", "remote"]
-    status: Literal[
-        "connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"
-    ]
+    status: Literal["connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"]
     tools: NotRequired[list[str]]
     error: NotRequired[str]
     problems: NotRequired[list[str]]
