@@ -28,9 +28,10 @@ WORDS: Final[Mapping[str, str]] = {
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut details
-        end failed failure fallback hub id inbox known native outcome permission plan prefix
+        end failed failure fallback hub id inbox known native outcome own permission plan prefix
         preserved preview project pruning question reasoning receipt recorder recovery repeated
-        report rules slug step summarizer summary title todowrite tracking transcript window
+        report rules slug state status step summarizer summary title todowrite tracking transcript
+        window
     """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
@@ -40,8 +41,8 @@ WORDS: Final[Mapping[str, str]] = {
         acceptor access address asgi auth binding body connection cursor dial endpoint
         exchange frame group guard handler head header http list listener loopback media network
         openapi operation pager proxied proxy query reconnect refused remote reset response result
-        route routing socket socks sse stream tls translation transport uri v1 web webfetch
-        websearch websocket
+        route routing socket socks sse start stream tls translation transport uri v1
+        web webfetch websearch websocket
     """,
     "MCP": """
         authorization connector elicitation inbound meter offered rate resource restart sdk stdio
@@ -53,10 +54,10 @@ WORDS: Final[Mapping[str, str]] = {
         shell storage suspicion syscall telemetry time tree vcs workspace wrapper
     """,
     "programming": """
-        api backend codec demo deprecation error faulty function generated histogram index instance
-        limits
+        api backend codec demo deprecation error faulty field function generated histogram index
+        instance limits
         manual mode name problem pytest register schema seed scripted seeded selection setting shape
-        suggestion type typed value version
+        suggestion type typed unknown value version
     """,
     "storage": """
         atomic cache cached checks committer config configured confined data database

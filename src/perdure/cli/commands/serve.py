@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import sys
+from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from itertools import chain
@@ -111,21 +112,7 @@ def _parse(argv: list[str]) -> _Arguments:
     parser.add_argument(
         "--no-auth", action="store_true", help="require no password; for loopback addresses only"
     )
-    parser.add_argument(
-        "--cors",
-        metavar="ORIGIN",
-        action="append",
-        default=[],
-        help="let web pages of ORIGIN call, such as http://localhost:3000 (port * for any);"
-        " `opencode` stands for OpenCode's desktop and web app; may be repeated",
-    )
-    parser.add_argument(
-        "--allow-host",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="accept requests with NAME in the Host header; may be repeated",
-    )
+    _add_senders(parser)
     parser.add_argument(
         "--no-v1", action="store_true", help="serve the V2 contract alone, without the V1 routes"
     )
@@ -138,14 +125,7 @@ def _parse(argv: list[str]) -> _Arguments:
     parser.add_argument(
         "--open-metrics", action="store_true", help="answer GET /metrics without the password"
     )
-    parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
-    parser.add_argument(
-        "--log-level",
-        choices=logs.LEVELS,
-        type=_read_level,
-        default="info",
-        help="default: info",
-    )
+    _add_log(parser)
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser, default=limits.PERMISSION_WAIT_SECONDS)
@@ -157,15 +137,12 @@ def _parse(argv: list[str]) -> _Arguments:
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"--port {given.port} is not between 0 and 65535")
-    for origin in given.cors:
-        if origin != _OPENCODE and not _ORIGIN.fullmatch(origin):
-            parser.error(f"--cors {origin} is no origin; an example is http://localhost:3000")
     return _Arguments(
         hostname=given.hostname,
         port=given.port,
         data_dir=given.data_dir,
         auth=not given.no_auth,
-        origins=tuple(dict.fromkeys(chain.from_iterable(map(_expand_origin, given.cors)))),
+        origins=tuple(dict.fromkeys(chain.from_iterable(given.cors))),
         hosts=tuple(given.allow_host),
         v1=not given.no_v1,
         opencode=given.opencode or os.path.basename(sys.argv[0]) == _OPENCODE,
@@ -179,13 +156,48 @@ def _parse(argv: list[str]) -> _Arguments:
     )
 
 
+def _add_log(parser: ArgumentParser) -> None:
+    parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
+    parser.add_argument(
+        "--log-level",
+        choices=logs.LEVELS,
+        type=_read_level,
+        default="info",
+        help="default: info",
+    )
+
+
+def _add_senders(parser: ArgumentParser) -> None:
+    """The pages and the names of this server that requests are accepted from and for."""
+    parser.add_argument(
+        "--cors",
+        metavar="ORIGIN",
+        type=_read_origins,
+        action="append",
+        default=[],
+        help="let web pages of ORIGIN call, such as http://localhost:3000 (port * for any);"
+        " `opencode` stands for OpenCode's desktop and web app; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="accept requests with NAME in the Host header; may be repeated",
+    )
+
+
+def _read_origins(given: str) -> tuple[str, ...]:
+    if given == _OPENCODE:
+        return OPENCODE_ORIGINS
+    if not _ORIGIN.fullmatch(given):
+        raise ArgumentTypeError(f"{given} is no origin; an example is http://localhost:3000")
+    return (given,)
+
+
 def _read_level(given: str) -> str:
     """A level in the words of Python or of OpenCode, which says `WARN`."""
     return {"warn": "warning"}.get(given.lower(), given.lower())
-
-
-def _expand_origin(given: str) -> tuple[str, ...]:
-    return OPENCODE_ORIGINS if given == _OPENCODE else (given,)
 
 
 def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | None]:

@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +95,65 @@ def test_origins_and_hosts_are_answered_when_they_are_listed(installation: Insta
         assert status_of(url, {"host": "evil.example"}) == 403
 
 
+def test_the_origins_of_opencode_have_a_name(installation: Installation) -> None:
+    with installation.server("--cors", "opencode", "--no-auth") as url:
+        for origin in ("oc://renderer", "tauri://localhost", "https://app.opencode.ai"):
+            assert status_of(url, {"origin": origin}) == 200
+        assert status_of(url, {"origin": "http://localhost:3000"}) == 200
+        assert status_of(url, {"origin": "http://localhost"}) == 200
+        for origin in ("http://localhost.example:3000", "https://localhost:3000", "null"):
+            assert status_of(url, {"origin": origin}) == 403
+
+
+def test_a_refused_origin_is_told_the_flag(installation: Installation) -> None:
+    with installation.server("--no-auth") as url:
+        headers = {"origin": "http://app.example"}
+        request = urllib.request.Request(f"{url}/api/health", headers=headers)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=PATIENCE_SECONDS)
+        with refused.value as answer:
+            assert b"--cors http://app.example" in answer.read()
+
+
+@pytest.mark.parametrize("by", ["flag", "name"])
+def test_a_server_is_started_as_opencode_serve_is(
+    by: str, installation: Installation, tmp_path: Path
+) -> None:
+    command = Path(sys.executable).parent / "perdure"
+    options = ["--hostname=127.0.0.1", "--port=0", "--log-level=WARN"]
+    if by == "name":
+        command = tmp_path / "opencode"
+        command.symlink_to(Path(sys.executable).parent / "perdure")
+    else:
+        options.append("--opencode")
+    process = subprocess.Popen(
+        [command, "serve", *options],
+        env=installation.variables,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            lines = iter(process.stdout.readline, "")
+            line = next(line for line in lines if line.startswith("opencode server listening on "))
+            url = line.split()[-1]
+            assert status_of(url) == 200
+            assert status_of(url, {"host": "evil.example"}) == 403
+            assert status_of(url, {"origin": "http://evil.example"}) == 403
+        finally:
+            process.terminate()
+
+
+def test_as_opencode_serve_a_password_of_the_environment_counts(
+    installation: Installation,
+) -> None:
+    installation.variables["OPENCODE_SERVER_PASSWORD"] = "shut"
+    with installation.server("--opencode") as url:
+        assert status_of(url) == 401
+
+
 def test_a_port_that_is_taken_is_explained(installation: Installation) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -103,7 +163,9 @@ def test_a_port_that_is_taken_is_explained(installation: Installation) -> None:
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--port", "x"), ("--port", "70000"), ("--nonsense",)])
+@pytest.mark.parametrize(
+    "arguments", [("--port", "x"), ("--port", "70000"), ("--nonsense",), ("--cors", "*")]
+)
 def test_options_that_make_no_sense_are_refused(
     installation: Installation, arguments: tuple[str, ...]
 ) -> None:
