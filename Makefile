@@ -4,7 +4,7 @@
 PYTHON ?= python3
 SEED ?= 0
 STEPS ?= 60
-PROMPT ?= list the files here, then create notes.txt
+PREFIX ?= $(HOME)/.local
 REPEAT ?= 3
 SCALE ?= 1.0
 SCENARIOS ?=
@@ -13,13 +13,21 @@ ROWS ?=
 
 BIN := .venv/bin
 READY := .venv/.ready
+RUN_READY := .venv-run/.ready
 WORKERS := 3
 
 .DEFAULT_GOAL := help
+
+define CHECK_PYTHON
+{ command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; try: make PYTHON=python3.12" >&2; exit 1; }; \
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "Python 3.11 or later is needed, $(PYTHON) is older; try: make PYTHON=python3.12" >&2; exit 1; }; }
+endef
+
 # Tests start hundreds of processes, which should not compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt requirements simulate soak mutate generate bench lock dist clean
+.PHONY: help setup run install uninstall test check fmt requirements simulate soak mutate generate bench lock dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 14
@@ -27,16 +35,27 @@ help: ## list the targets
 setup: $(READY) ## create .venv from requirements-dev.lock
 
 $(READY): pyproject.toml requirements-dev.lock scripts/setup.py
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; try: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or later is needed, $(PYTHON) is older; try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(CHECK_PYTHON)
 	@echo "setting up .venv (once, under a minute)"
 	@$(PYTHON) scripts/setup.py
 	@touch $@
 
-run: $(READY) ## run one prompt through the whole runtime, offline, in .scratch: PROMPT="..."
-	@mkdir -p .scratch/project
-	@cd .scratch/project && PERDURE_DATA_DIR=$(CURDIR)/.scratch/data $(CURDIR)/$(BIN)/perdure run --model demo/demo "$(PROMPT)"
+$(RUN_READY): requirements-run.lock scripts/setup.py
+	@$(CHECK_PYTHON)
+	@echo "setting up .venv-run with what running needs (once, a few seconds)"
+	@$(PYTHON) scripts/setup.py run
+	@touch $@
+
+run: $(RUN_READY) ## show in 20 seconds what Perdure does, offline, in .scratch
+	@rm -rf .scratch/demo
+	@.venv-run/bin/perdure demo --directory .scratch/demo
+
+install: ## put the command `perdure` on the PATH of this user: PREFIX=~/.local
+	@$(CHECK_PYTHON)
+	@$(PYTHON) scripts/install.py install "$(PREFIX)"
+
+uninstall: ## remove what `make install` installed
+	@$(PYTHON) scripts/install.py uninstall "$(PREFIX)"
 
 test: $(READY) ## run the whole test suite
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
@@ -69,11 +88,15 @@ generate: $(READY) ## write the generated clients and docs/openapi.json
 bench: ## measure against the original server in one run: REPEAT=3 SCALE=1.0 SCENARIOS=create,turn
 	@$(PYTHON) -m bench compare --repeat $(REPEAT) --scale $(SCALE) $(if $(SCENARIOS),--scenarios $(SCENARIOS))
 
-lock: $(READY) ## resolve requirements-dev.lock again; needs uv
+lock: $(READY) ## resolve the locked packages again; needs uv
 	@command -v uv >/dev/null || { echo "make lock needs uv" >&2; exit 1; }
 	uv lock --quiet --upgrade
 	uv export --quiet --frozen --group dev --no-emit-project --no-header --no-annotate \
 		--output-file requirements-dev.lock
+	uv export --quiet --frozen --no-dev --no-emit-project --no-header --no-annotate \
+		--output-file requirements-run.lock
+	uv export --quiet --frozen --only-group compare --no-emit-project --no-header --no-annotate \
+		--output-file requirements-compare.lock
 	rm uv.lock
 
 dist: ## build the wheel and the sdist in dist/, and check them
@@ -84,5 +107,5 @@ dist: ## build the wheel and the sdist in dist/, and check them
 	.scratch/release/bin/twine check --strict dist/*
 
 clean: ## remove everything that these targets created
-	rm -rf .venv .bench .scratch dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-run .venv-compare .bench .scratch dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +

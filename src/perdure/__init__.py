@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         InvalidCursorError,
         InvalidRequestError,
         JobNotFoundError,
+        McpServerNotFoundError,
         MessageNotFoundError,
         MethodNotAllowedError,
         MoveConflictError,
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from perdure.schema.settings.agent import AgentInfo
     from perdure.tools.api.function_tool import tool
     from perdure.tools.api.registry import ToolRegistrationError
+    from perdure.tools.api.schema_tool import SchemaTool, SchemaToolResult
     from perdure.tools.api.tool import Tool, ToolCallContext, ToolFailure
     from perdure.version import __version__
 
@@ -150,6 +152,7 @@ __all__ = [
     "LiveEvent",
     "LocationInfo",
     "LocationRef",
+    "McpServerNotFoundError",
     "MessageID",
     "MessageNotFoundError",
     "MethodNotAllowedError",
@@ -189,6 +192,8 @@ __all__ = [
     "Refusal",
     "RevertConflictError",
     "RunningState",
+    "SchemaTool",
+    "SchemaToolResult",
     "ServiceUnavailableError",
     "Session",
     "SessionBusyError",
@@ -262,6 +267,7 @@ _NAMES = {
         "InvalidCursorError",
         "InvalidRequestError",
         "JobNotFoundError",
+        "McpServerNotFoundError",
         "MessageNotFoundError",
         "MethodNotAllowedError",
         "MoveConflictError",
@@ -329,6 +335,7 @@ _NAMES = {
     "perdure.schema.settings.agent": ("AgentInfo",),
     "perdure.tools.api.function_tool": ("tool",),
     "perdure.tools.api.registry": ("ToolRegistrationError",),
+    "perdure.tools.api.schema_tool": ("SchemaTool", "SchemaToolResult"),
     "perdure.tools.api.tool": ("Tool", "ToolCallContext", "ToolFailure"),
     "perdure.version": ("__version__",),
 }

@@ -13,6 +13,7 @@ from perdure.schema.live_event import (
     FileEdited,
     InstanceDisposed,
     IntegrationsChanged,
+    McpChanged,
     ModelsRefreshed,
     PermissionReplied,
     PtyCreated,
@@ -29,6 +30,7 @@ from perdure.schema.live_event import (
     TextDelta,
     TodosChanged,
     ToolInputDelta,
+    TrustChanged,
 )
 from perdure.schema.session.event import (
     AgentSwitched,
@@ -96,6 +98,7 @@ __all__ = [
     "InboxReordered",
     "InstanceDisposed",
     "IntegrationsChanged",
+    "McpChanged",
     "MessageExcluded",
     "MessageRestored",
     "ModelSubstituted",
@@ -149,5 +152,6 @@ __all__ = [
     "ToolProgressed",
     "ToolPruned",
     "ToolSucceeded",
+    "TrustChanged",
     "Unarchived",
 ]

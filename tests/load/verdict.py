@@ -62,7 +62,7 @@ async def list_sessions(fleet: Fleet) -> list[str]:
     page = await fleet.read("/api/session?limit=200&order=asc")
     found = [session["id"] for session in page["data"]]
     while (cursor := page["cursor"].get("next")) is not None:
-        page = await fleet.read(f"/api/session?limit=200&cursor={cursor}")
+        page = await fleet.read(f"/api/session?cursor={cursor}")
         found += [session["id"] for session in page["data"]]
     below: list[str] = list(found)
     for session in below:
@@ -223,6 +223,6 @@ async def _messages(fleet: Fleet, path: str) -> list[JsonObject]:
     page = await fleet.read(f"{path}/message?limit=200&order=asc")
     found: list[JsonObject] = page["data"]
     while (cursor := page["cursor"].get("next")) is not None:
-        page = await fleet.read(f"{path}/message?limit=200&cursor={cursor}")
+        page = await fleet.read(f"{path}/message?cursor={cursor}")
         found += page["data"]
     return found

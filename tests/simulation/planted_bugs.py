@@ -149,7 +149,7 @@ PLANTED_BUGS: Final = (
         symbol="core.compaction.transcript:text_of",
         edit=Before("message = omission.whole(message)"),
         promise="S36",
-        first=56,
+        first=180,
     ),
     PlantedBug(
         name="a history that is kept does not learn of an exclusion",
@@ -247,5 +247,11 @@ PLANTED_BUGS: Final = (
             "try:\n    return os.stat(path)\nexcept (OSError, ValueError):\n    return None"
         ),
         promise="S44",
+    ),
+    PlantedBug(
+        name="a step that a dead process left counts as progress",
+        symbol="store.tables.attempt_table:settle",
+        edit=Before("ended = True"),
+        promise="P4",
     ),
 )

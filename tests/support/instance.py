@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass
 
@@ -30,7 +30,9 @@ class Instance:
 async def running(
     folders: ProjectFolders,
     *,
+    port: int = 0,
     password: str | None = None,
+    origins: Collection[str] = (),
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX,
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
     damaged: bool = False,
@@ -39,17 +41,19 @@ async def running(
     settings = ServerSettings(
         default_directory=str(folders.project),
         cursor_key=b"k" * 32,
+        port=port,
         password=password,
+        allowed_origins=frozenset(origins),
         body_bytes_max=body_bytes_max,
         heartbeat_seconds=heartbeat_seconds,
     )
-    port = asyncio.get_running_loop().create_future()
+    listening = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     checked = nullcontext() if damaged else _checked_logs(folders)
     async with checked, _runtime(folders) as runtime, asyncio.TaskGroup() as group:
-        group.create_task(serve(runtime, settings, ready=port.set_result, stop=stop))
+        group.create_task(serve(runtime, settings, ready=listening.set_result, stop=stop))
         async with asyncio.timeout(PATIENCE_SECONDS):
-            api = Api(await port)
+            api = Api(await listening)
         try:
             yield Instance(api=api, folders=folders, runtime=runtime, stop=stop)
         finally:

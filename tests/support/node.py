@@ -21,7 +21,10 @@ _OPTIONS: Final = ("--silent", "--ignore-scripts", "--no-audit", "--no-fund")
 
 
 async def installed(
-    name: str, *arguments: str, prepare: Callable[[Path], None] | None = None
+    name: str,
+    *arguments: str,
+    prepare: Callable[[Path], None] | None = None,
+    seconds_max: float = SECONDS_MAX,
 ) -> Path:
     """The folder `name` of the cache, in which `npm <arguments>` was run once."""
     folder = CACHE / name.replace("/", "-")
@@ -32,7 +35,8 @@ async def installed(
         (CACHE / ".gitignore").write_text("*\n")
         if prepare is not None:
             prepare(fresh)
-        code, output = await run(*npm(), *arguments, *_OPTIONS, "--prefix", str(fresh))
+        command = (*npm(), *arguments, *_OPTIONS, "--prefix", str(fresh))
+        code, output = await run(*command, seconds_max=seconds_max)
         if code != 0:
             shutil.rmtree(fresh)
             cannot_run(f"npm could not install {name}: {output[-200:]}")
@@ -53,21 +57,28 @@ def npm() -> tuple[str, ...]:
     return (node(), str(script)) if script.exists() else ("npm",)
 
 
-async def run(*command: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
+async def run(
+    *command: str,
+    environment: dict[str, str] | None = None,
+    directory: Path | None = None,
+    seconds_max: float = SECONDS_MAX,
+) -> tuple[int, str]:
     """Its exit code and output; 124, as a shell would say, when it takes too long."""
     process = await asyncio.create_subprocess_exec(
         *command,
         env=USERS if environment is None else environment,
+        cwd=directory,
+        stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        async with asyncio.timeout(SECONDS_MAX):
+        async with asyncio.timeout(seconds_max):
             output, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
-        return 124, f"{command[0]} took more than {SECONDS_MAX} s"
+        return 124, f"{command[0]} took more than {seconds_max} s"
     return process.returncode or 0, output.decode(errors="replace")
 
 

@@ -67,22 +67,25 @@ class ServerProcess:
 
 @asynccontextmanager
 async def server_process(
-    folders: ProjectFolders, name: str = "server"
+    folders: ProjectFolders, name: str = "server", *, port: int = 0
 ) -> AsyncGenerator[ServerProcess]:
-    server = await start(folders, name)
+    server = await start(folders, name, port=port)
     try:
         yield server
     finally:
         await server.stop()
 
 
-async def start(folders: ProjectFolders, name: str) -> ServerProcess:
-    """Start a server on `folders` and wait until it answers; the caller stops it."""
+async def start(folders: ProjectFolders, name: str, *, port: int = 0) -> ServerProcess:
+    """Start a server on `folders` and wait until it answers; the caller stops it.
+
+    `port`: that of a server before it, for clients that stay; 0 takes a free one.
+    """
     log = folders.data.parent / f"{name}.log"
     with log.open("ab") as errors:
         child, said = await asyncio.to_thread(
             fork_server.started,
-            ("serve", "--port", "0", "--no-auth", "--data-dir", str(folders.data)),
+            ("serve", "--port", str(port), "--no-auth", "--data-dir", str(folders.data)),
             variables=folders.variables,
             directory=folders.project,
             errors=errors.fileno(),

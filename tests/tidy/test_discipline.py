@@ -27,7 +27,7 @@ CATCHES_ALL: Final[Mapping[str, str]] = {
     "server/app.py": "a defect in a handler becomes a 500, not a lost connection",
 }
 STARTS_TASKS: Final[Mapping[str, str]] = {
-    "cli/follow.py": "of two views of a run, the first that sees its end ends the other",
+    "cli/runs/": "of the views of a run, the first that sees its end ends the others",
     "client/": "a blocking scope stays open between two calls, until its loop is closed",
     "host/process/": "a child must be ended even if its caller is cancelled",
     "runtime/coordination/": "a drain outlives the request that woke it",
@@ -49,6 +49,7 @@ IMPORTS_LATE: Final[Mapping[str, str]] = {
     "store/": "only the configured database driver is loaded",
     "runtime/app/": "what only a running Session needs is loaded when the first one runs",
     "runtime/plugins/": "the metadata of packages is read only if one offers plugins",
+    "schema/redaction.py": "its patterns take long to compile, and a good run needs none",
     "server/": "terminals and the contract's description are loaded on first use",
 }
 LOOKS_CAREFULLY: Final = tuple(

@@ -18,13 +18,13 @@ WORDS: Final[Mapping[str, str]] = {
         testing to work
     """,
     "commands of the program": """
-        apply archive compact delete doctor export follow fork import migrate move open
-        read recover rename repair resuming revert run serve write
+        apply archive backup compact completion delete diff doctor export follow fork import migrate
+        move open read recover redo rename repair restore resuming revert run serve show undo write
     """,
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
-        lazy lock loop offload orphan ownership peer process progress record runner spawn startup
-        sync wake watchdog watcher
+        lazy lock loop offload orphan ownership peer process progress queue record resumption runner
+        spawn startup sync wake watchdog watcher
     """,
     "conversation": """
         activity admission agent answer approval attachment children choice compactor cut details
@@ -37,22 +37,26 @@ WORDS: Final[Mapping[str, str]] = {
         rs256 secrets signature vertex
     """,
     "HTTP": """
-        acceptor access address asgi auth binding body connection cursor endpoint exchange frame
-        group guard handler head header http loopback media openapi operation pager proxy query
-        reconnect refused remote reset response result route routing socket socks sse stream tls
-        translation transport uri v1 web webfetch websearch websocket
+        acceptor access address asgi auth binding body connection cursor dial endpoint
+        exchange frame group guard handler head header http list listener loopback media network
+        openapi operation pager proxied proxy query reconnect refused remote reset response result
+        route routing socket socks sse stream tls translation transport uri v1 web webfetch
+        websearch websocket
+    """,
+    "MCP": """
+        connector elicitation inbound meter offered rate restart sdk stdio
     """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
         input kernel kind landlock launch launched launcher literal log metrics namespace parent
-        piped policy post privilege program repository sandbox scan scratch search seatbelt shell
-        diff storage suspicion syscall telemetry time tree vcs workspace wrapper
+        piped policy post private privilege program repository sandbox scan scratch search seatbelt
+        shell diff storage suspicion syscall telemetry time tree vcs workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index instance
         limits
         manual mode name problem pytest register schema seed scripted seeded selection setting shape
-        type typed value version
+        suggestion type typed value version
     """,
     "storage": """
         atomic cache cached checks committer config configured confined data database
@@ -60,9 +64,9 @@ WORDS: Final[Mapping[str, str]] = {
         migration mutation origin page projector redaction restorable row scalar size sqlite table
     """,
     "text formats": """
-        decoding exact form format front fuzzy glob grammar grep html ignore image json jsonc
-        markdown matter mime parser patch pattern ring script substitution tag template text token
-        tui wildcard word xml yaml
+        assignment decoding exact form format front fuzzy glob grammar grep html ignore image json
+        jsonc markdown matter mime parser patch pattern phrase render ring script style
+        substitution tag template text token tui wildcard word xml yaml
     """,
 }
 """By the field that uses them. A new word needs a place here, or an entry in CONTEXT.md."""

@@ -35,15 +35,17 @@ COMPUTED: Final[Mapping[str, str]] = {
     "core/text/wildcard.py:_compiled": "test_a_wildcard_with_many_stars",
     "core/text/wildcard.py:compile_any": "test_a_wildcard_with_many_stars",
     "core/web/html_tokens.py:_after_dropped": "test_a_page_of_unclosed_elements",
-    "llm/demo/script.py:_words": "its results are values of the module",
+    "llm/demo/tasks.py:_words": "its results are values of the module",
     "llm/http/error_kind.py:_any_of": "its results are values of the module",
     "protocol/problems.py:_pattern": "the patterns of schema/ids.py, which are values there",
+    "schema/secrets/commands.py:_program": "its results are values of the module",
     "tools/search/fallback_program.py:main": "a process of its own, with a time limit",
     "tools/search/fallback_program.py:_compile_prefilter": "a process of its own, likewise",
 }
 """Functions that compile what is no constant, and what shows that it is linear."""
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("layer", LAYERS)
 def test_no_text_makes_a_pattern_slow(layer: str, figure: Figure) -> None:
     sites = regex_sites.find_constant(layer)

@@ -42,7 +42,7 @@ class TextFormatter(logging.Formatter):
         self._secrets = tuple(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
-        line = terminal.clean(redaction.redact(super().format(record), self._secrets))
+        line = terminal.clean(redaction.redact_message(super().format(record), self._secrets))
         session = log_context.SESSION.get()
         return line if session is None or session in line else f"{line} ({session})"
 
@@ -69,7 +69,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line)
 
     def _redact(self, text: str) -> str:
-        return redaction.redact(text, self._secrets)
+        return redaction.redact_message(text, self._secrets)
 
 
 def _timestamp(record: logging.LogRecord) -> str:

@@ -12,46 +12,17 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
+from perdure.cli import command_table
 from perdure.cli.problem import FAILED_STATUS, INTERRUPTED_STATUS, USAGE_STATUS, Problem
 from perdure.version import __version__
 
 _COLLECT_AFTER_OBJECTS: Final = 50_000
-_GROUPS: Final = {
-    "Everyday": {
-        "run": "Send one prompt and show the work as it happens",
-        "sessions": "List Sessions, newest first",
-        "context": "Show what the model is told, and the size of the next request",
-        "usage": "Show what a Session has used: money, tokens and turns",
-        "jobs": "List the background commands of a Session, or cancel one",
-    },
-    "Sessions": {
-        "compact": "Prune or summarise older messages to free context",
-        "budget": "Limit what a Session and its subagents may use",
-        "recover": "Decide about a request that a crash interrupted",
-        "move": "Move a Session to another directory of its project",
-        "fork": "Copy a Session into a new one",
-        "rename": "Give a Session another title",
-        "archive": "Archive a Session, or restore it",
-        "export": "Print a Session with its messages and events as JSON",
-        "delete": "Delete Sessions and everything stored for them",
-    },
-    "Setup": {
-        "auth": "List, store and remove the credentials of providers",
-        "config": "Show the configuration of this directory and its sources",
-        "trust": "Let all settings of a project's configuration count",
-        "doctor": "Check versions, paths, the database and the configuration",
-        "storage": "Show what takes up disk space, and free some of it",
-    },
-    "Server": {
-        "serve": "Start the HTTP server",
-    },
-}
-_COMMANDS: Final = frozenset(name for group in _GROUPS.values() for name in group)
 _EXAMPLES: Final = """\
 Examples:
+  perdure demo                                      (offline, needs no key)
   perdure auth login anthropic
   perdure run "explain the failing test"
-  perdure run --model demo/demo "list the files here"     (offline, needs no key)
+  perdure run --continue "now fix it"
 """
 _NOT_ON_WINDOWS: Final = (
     "perdure: Perdure does not run on Windows itself: it needs the file locks, process groups and"
@@ -71,16 +42,15 @@ def main(argv: list[str] | None = None) -> int:
         case ["--version" | "-V", *_]:
             sys.stdout.write(f"perdure {__version__}\n")
             return 0
+        case ["--help" | "-h" | "help", name, *_] if command_table.find_module(name) is not None:
+            return _run_command(name, ["--help"])
         case ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_usage())
             return 0
-        case [name, *rest] if name in _COMMANDS:
+        case [name, *rest] if command_table.find_module(name) is not None:
             return _run_command(name, rest)
         case [name, *_]:
-            sys.stderr.write(
-                f"perdure: there is no command {name!r}; `perdure --help` lists the commands\n"
-            )
-            return USAGE_STATUS
+            return _refuse(name)
         case _:
             sys.stderr.write(_usage())
             return USAGE_STATUS
@@ -105,7 +75,7 @@ def _run_command(name: str, argv: list[str]) -> int:
         status = _load_and_run(name, argv)
         sys.stdout.flush()
     except Problem as problem:
-        _terminal().print_note(f"perdure: {problem}\n")
+        _terminal().print_problem(str(problem))
         return FAILED_STATUS
     except KeyboardInterrupt:
         return INTERRUPTED_STATUS
@@ -118,8 +88,18 @@ def _run_command(name: str, argv: list[str]) -> int:
 
 
 def _load_and_run(name: str, argv: list[str]) -> int:
-    assert name in _COMMANDS
-    return int(import_module(f"perdure.cli.commands.{name}").main(argv))
+    module = command_table.find_module(name)
+    assert module is not None
+    return int(import_module(module).main(argv))
+
+
+def _refuse(name: str) -> int:
+    # Imported late: only a mistake needs it.
+    close = import_module("perdure.cli.suggestion").did_you_mean(name, command_table.list_names())
+    _terminal().print_note(
+        f"perdure: there is no command {name!r}{close or ';'} `perdure --help` lists the commands\n"
+    )
+    return USAGE_STATUS
 
 
 def _terminal() -> ModuleType:
@@ -130,14 +110,14 @@ def _terminal() -> ModuleType:
 def _usage() -> str:
     groups = "".join(
         f"{title}:\n"
-        + "".join(f"  {name:10}{summary}\n" for name, summary in commands.items())
+        + "".join(f"  {name:12}{summary}\n" for name, summary in commands.items())
         + "\n"
-        for title, commands in _GROUPS.items()
+        for title, commands in command_table.GROUPS.items()
     )
     return (
         f"perdure {__version__}: a durable home for coding-agent conversations\n\n"
         f"Usage: perdure COMMAND [options]\n\n{groups}{_EXAMPLES}\n"
-        "`perdure COMMAND --help` shows the options of a command.\n"
+        "`perdure COMMAND --help` explains a command and its options.\n"
         "`perdure --version` shows the version.\n"
     )
 

@@ -7,10 +7,11 @@ is long, and characters that a terminal would not show are spelled out.
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from perdure.cli import terminal
+from perdure.cli.style import Span, Style
 from perdure.client import DeclaredError, WireClient
 from perdure.schema.approval.permission import Reply, Scope
 from perdure.schema.codec import JsonObject
@@ -43,15 +44,32 @@ async def answer_at_terminal(event: JsonObject, client: WireClient) -> None:
     size = shutil.get_terminal_size()
     lines = render_request(request, columns=size.columns)
     rows = max(size.lines, _ROWS_MIN) - 2
+    has_diff = bool(_list_diffs(request))
     while len(lines) > rows:
-        terminal.print_note("\n".join(lines[:rows]) + "\n")
+        _print_lines(lines[:rows], has_diff=has_diff)
         lines = lines[rows:]
         typed = await terminal.ask(_MORE)
         if typed:
             await _reply(client, request, read_answer(typed, request, whole=False))
             return
-    typed = await terminal.ask("\n".join([*lines, render_choices(request)]))
+    _print_lines(lines, has_diff=has_diff)
+    typed = await terminal.ask(render_choices(request))
     await _reply(client, request, read_answer(typed, request))
+
+
+def _print_lines(lines: Sequence[str], *, has_diff: bool) -> None:
+    """Print lines of a request; those of a diff in its colours."""
+    terminal.print_spans(
+        [Span(f"{line}\n", _style_of(line) if has_diff else Style.PLAIN) for line in lines],
+        as_note=True,
+    )
+
+
+def _style_of(line: str) -> Style:
+    text = line.removeprefix(_FRAME)
+    if text == line or text.startswith(("+++ ", "--- ")):
+        return Style.PLAIN
+    return {"+": Style.GREEN, "-": Style.RED}.get(text[:1], Style.PLAIN)
 
 
 def read_answer(typed: str, request: JsonObject, *, whole: bool = True) -> TypedAnswer:
@@ -72,10 +90,10 @@ def render_request(request: JsonObject, *, columns: int) -> list[str]:
     """The lines that show a request: everything that it is about, and what is unusual about it."""
     metadata: JsonObject = request.get("metadata", {})
     lines: list[str] = []
-    if metadata.get("protected") is True and "diff" in metadata:
-        reason = terminal.make_visible(str(metadata.get("reason", "")))
+    if metadata.get("protected") is True:
+        reason = terminal.make_visible(str(metadata.get("reason", ""))).replace("\n", " ")
         lines.append(f"This is asked in any case. {reason}")
-        lines += _frame([str(metadata["diff"])], columns)
+    lines += _frame(_list_diffs(request), columns)
     lines.append(f"Allow {terminal.make_visible(str(request['action']))}?")
     lines += _frame(request["resources"], columns)
     if "workdir" in metadata:
@@ -83,8 +101,18 @@ def render_request(request: JsonObject, *, columns: int) -> list[str]:
     lines += [f"  note: {it}" for it in _list_unusual(request)]
     if patterns := request.get("save"):
         lines.append("  always means, from now on without a question:")
-        lines += _frame(patterns, columns)
+        every = f"* (every {request['action']})"
+        lines += _frame([every if it == "*" else it for it in patterns], columns)
     return lines
+
+
+def _list_diffs(request: JsonObject) -> list[str]:
+    """The diffs of the files that would be changed. A server of an older version has only one."""
+    changes = [str(change["patch"]) for change in request.get("changes", ())]
+    metadata: JsonObject = request.get("metadata", {})
+    if not changes and metadata.get("protected") is True and "diff" in metadata:
+        changes = [str(metadata["diff"])]
+    return [patch.removesuffix("\n") for patch in changes]
 
 
 def render_choices(request: JsonObject) -> str:
@@ -102,6 +130,13 @@ async def refuse(event: JsonObject, client: WireClient) -> None:
         " rule, or use --permission-timeout to let another client answer\n"
     )
     await _reply(client, request, TypedAnswer(reply="reject", message=_UNATTENDED))
+
+
+async def stop(event: JsonObject, client: WireClient) -> None:
+    """Refuse, and so stop the run, because there is no terminal to ask at."""
+    request = event["data"]
+    terminal.print_note(f"stopped at {_describe(request)}: there is no terminal to ask at\n")
+    await _reply(client, request, TypedAnswer(reply="reject"))
 
 
 async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
@@ -143,6 +178,7 @@ def _frame(texts: Iterable[str], columns: int) -> list[str]:
 def _list_unusual(request: JsonObject) -> list[str]:
     metadata: JsonObject = request.get("metadata", {})
     text = "\n".join(map(str, request["resources"]))
+    diffs = "\n".join(_list_diffs(request))
     notes: list[str] = []
     if metadata.get("sandbox") == "outside":
         notes.append("it runs outside the sandbox, with network and all of your files")
@@ -154,7 +190,7 @@ def _list_unusual(request: JsonObject) -> list[str]:
     if "unclear" in metadata:
         why = terminal.make_visible(str(metadata["unclear"])).replace("\n", " ")
         notes.append(f"it is not certain what it runs: {why}")
-    if terminal.make_visible(text) != text.expandtabs():
+    if any(terminal.make_visible(it) != it.expandtabs() for it in (text, diffs)):
         notes.append("it has characters that a terminal does not show; they are spelled \\u....")
     if _LONG_BLANK.search(text):
         notes.append("it has long runs of blanks, with more text behind them")

@@ -36,6 +36,11 @@ async def refuse(event: JsonObject, client: WireClient) -> None:
     await _settle(client.sessions.questions.reject(request.session_id, request.id))
 
 
+async def stop(event: JsonObject, client: WireClient) -> None:
+    """As `refuse`, which stops the run too."""
+    await refuse(event, client)
+
+
 async def wait_for_other_client(event: JsonObject, client: WireClient) -> None:
     """Wait for another client to answer. The runtime declines at the `--permission-timeout`."""
     request = codec.convert(QuestionRequest, event["data"])

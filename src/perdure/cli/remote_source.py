@@ -1,4 +1,4 @@
-"""Reads Sessions, messages and events from a server, page by page."""
+"""Reads Sessions, messages and events through a client, page by page."""
 
 from collections.abc import AsyncIterator
 from typing import cast
@@ -15,8 +15,8 @@ class RemoteSource:
     def __init__(self, client: WireClient) -> None:
         self._sessions = client.sessions
 
-    async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
-        page = await self._sessions.list(limit=min(limit, _PAGE_ITEMS))
+    async def sessions(self, limit: int, *, directory: str | None = None) -> tuple[JsonObject, ...]:
+        page = await self._sessions.list(limit=min(limit, _PAGE_ITEMS), directory=directory)
         found = [*page.items]
         while page.next is not None and len(found) < limit:
             page = await self._sessions.list(cursor=page.next)

@@ -35,8 +35,8 @@ _BEFORE_ALL: Final = Seq(-1)
 class SessionSource(Protocol):
     """Stored Sessions, read only."""
 
-    async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
-        """Return the newest Sessions, at most `limit`."""
+    async def sessions(self, limit: int, *, directory: str | None = None) -> tuple[JsonObject, ...]:
+        """Return the newest Sessions, of one directory if it is given, at most `limit`."""
         ...
 
     async def session(self, session_id: str) -> JsonObject: ...
@@ -58,6 +58,19 @@ async def open_source(url: str | None, environment: Environment) -> AsyncGenerat
             raise Problem(error.message) from error
 
 
+@asynccontextmanager
+async def open_store(environment: Environment) -> AsyncGenerator[EventStore]:
+    """Open the log of the data directory for writing; the first use creates it."""
+    try:
+        path = data_directory.prepare(environment.data_dir)
+        migrate.migrate(path)
+        database = SqliteDatabase(path)
+    except (DataDirectoryError, DatabaseError) as error:
+        raise Problem(str(error)) from error
+    async with database:
+        yield EventStore(database, SystemIds(SystemClock()), SingleProcess())
+
+
 class LocalSource:
     """Reads the data directory, also while other processes use it."""
 
@@ -65,11 +78,10 @@ class LocalSource:
         self._store = store
         self._database = store.database
 
-    async def sessions(self, limit: int) -> tuple[JsonObject, ...]:
+    async def sessions(self, limit: int, *, directory: str | None = None) -> tuple[JsonObject, ...]:
+        wanted = SessionFilter(directory=directory)
         rows = await self._database.read(
-            lambda tx: session_table.page(
-                tx, SessionFilter(), newest_first=True, limit=limit, anchor=None
-            )
+            lambda tx: session_table.page(tx, wanted, newest_first=True, limit=limit, anchor=None)
         )
         return tuple(codec.decode_any(row.data) for row in rows)
 

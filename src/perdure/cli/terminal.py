@@ -2,22 +2,34 @@
 
 Text from a model, a tool or a file may contain sequences that move the cursor, change the window
 title, fill the clipboard or reverse the reading order. Every command and the log print through
-this module, which removes them.
+this module, which removes them. Colours and the status line are written here alone, and only on a
+terminal, without NO_COLOR.
 
-Invariant: the output consists of printable characters, newlines and tabs, in reading order.
+Invariant: what others wrote reaches the screen as printable characters, newlines and tabs, in
+reading order.
 """
 
 import asyncio
 import logging
 import os
 import re
+import stat
 import sys
 from enum import Enum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from perdure.schema.codec import JsonValue
+from perdure.schema.value import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from perdure.cli.style import Span
 
 _LINE_CHARS_MAX: Final = 200
+_COLUMNS_MIN: Final = 20
+_ERASE_LINE: Final = "\r\x1b[K"
+_DIM: Final = "2"
 _ANSWER_BYTES_MAX: Final = 1_024
 
 # C0 without tab and newline, DEL, C1, direction controls, lone surrogates.
@@ -43,6 +55,22 @@ class _State(Enum):
     SEQUENCE = auto()  # inside CSI, up to its final letter
     STRING = auto()  # inside OSC or DCS, up to its terminator
     STRING_ESCAPE = auto()  # after ESC inside one
+
+
+class _Status(State):
+    """Whether the last line of the terminal is a status line."""
+
+    is_shown: bool = False
+
+
+class _Question(State):
+    """Whether a question waits for what the user types."""
+
+    is_open: bool = False
+
+
+_status: Final = _Status()
+_question: Final = _Question()
 
 
 class Cleaner:
@@ -85,7 +113,63 @@ def make_visible(text: str) -> str:
 
 def print_output(text: str) -> None:
     """Print the result of a command on stdout."""
+    clear_status()
     sys.stdout.write(clean(text))
+
+
+def print_spans(spans: "Iterable[Span]", *, as_note: bool = False) -> None:
+    """Print styled text: on stdout the result of a command, or on stderr a note about the work."""
+    stream = sys.stderr if as_note else sys.stdout
+    coloured = has_colour(stream)
+    clear_status()
+    for text, style in spans:
+        cleaned = clean(text)
+        if coloured and style.value and cleaned:
+            cleaned = _coloured(cleaned, style.value)
+        stream.write(cleaned)
+    if as_note:
+        stream.flush()
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether colours are wanted there: a terminal, without NO_COLOR."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def is_output_terminal() -> bool:
+    """Return whether stdout is a terminal."""
+    return sys.stdout.isatty()
+
+
+def columns() -> int:
+    """The width of the terminal."""
+    # Imported late: only a terminal needs it.
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, _COLUMNS_MIN)
+
+
+def can_show_status() -> bool:
+    """Whether a status line can be shown: stderr is a terminal that can erase a line."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def show_status(text: str) -> None:
+    """Show a line that is replaced by the next one and erased by any other output."""
+    if not can_show_status():
+        return
+    shown = one_line(text)[: columns() - 1]
+    sys.stderr.write(f"{_ERASE_LINE}{_coloured(shown, _DIM)}")
+    sys.stderr.flush()
+    _status.is_shown = True
+
+
+def clear_status() -> None:
+    """Erase the status line, if one is shown."""
+    if _status.is_shown:
+        _status.is_shown = False
+        sys.stderr.write(_ERASE_LINE)
+        sys.stderr.flush()
 
 
 def as_json(value: JsonValue, *, indent: int | None = None) -> str:
@@ -98,8 +182,17 @@ def as_json(value: JsonValue, *, indent: int | None = None) -> str:
 
 def print_note(text: str) -> None:
     """Print a message about the work on stderr."""
+    clear_status()
     sys.stderr.write(clean(text))
     sys.stderr.flush()
+
+
+def print_problem(text: str) -> None:
+    """Print why a command failed on stderr, without secrets: it may quote files and answers."""
+    # Imported late: a command that succeeds does not need it.
+    from perdure.schema import redaction
+
+    print_note(f"perdure: {redaction.redact_message(text)}\n")
 
 
 class LogFormatter(logging.Formatter):
@@ -109,7 +202,7 @@ class LogFormatter(logging.Formatter):
         # Imported late: a command that logs nothing does not need it.
         from perdure.schema import redaction
 
-        return clean(redaction.redact(super().format(record)))
+        return clean(redaction.redact_message(super().format(record)))
 
 
 def clean_warnings() -> None:
@@ -124,6 +217,12 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LINE_CHARS_MAX else f"{line[:_LINE_CHARS_MAX]}..."
 
 
+def _coloured(text: str, code: str) -> str:
+    """Text in a style that ends with each line, so that no style runs on."""
+    lines = text.split("\n")
+    return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else "" for line in lines)
+
+
 def _spell(character: str) -> str:
     if character == "\n" or (character.isprintable() and character not in _BLANK_LETTERS):
         return character
@@ -134,6 +233,17 @@ def _spell(character: str) -> str:
 def is_interactive() -> bool:
     """Return whether stdin and stderr are a terminal, so that the user can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def is_input_piped() -> bool:
+    """Return whether stdin is a pipe or a file, so that it may hold a part of the prompt."""
+    if sys.stdin is None:
+        return False
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 async def ask(question: str) -> str:
@@ -147,12 +257,19 @@ async def ask(question: str) -> str:
     loop = asyncio.get_running_loop()
     typed = asyncio.Event()
     loop.add_reader(source, typed.set)
+    _question.is_open = True
     try:
         await typed.wait()
     finally:
+        _question.is_open = False
         loop.remove_reader(source)
     # A terminal delivers whole lines, so this read does not block.
     return os.read(source, _ANSWER_BYTES_MAX).decode(errors="replace").strip()
+
+
+def is_asking() -> bool:
+    """Return whether a question waits for what the user types."""
+    return _question.is_open
 
 
 def _drop_typed(source: int) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Final, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from perdure.client.conversation.requests import (
     QuestionHandler,
 )
 from perdure.client.wire_client import WireClient
+from perdure.core import limits
 from perdure.core.models import catalog
 from perdure.core.models.catalog import CatalogProvider
 from perdure.embedded.asgi_transport import AsgiTransport
@@ -32,6 +33,7 @@ from perdure.host.credentials import secrets
 from perdure.host.environment import Environment
 from perdure.llm.model_call import ModelCall
 from perdure.runtime.app.runtime import Runtime, RuntimeSettings, open_runtime
+from perdure.runtime.coordination.resumption import Resumes
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.codec import JsonObject
@@ -95,15 +97,20 @@ class HostOptions(TypedDict, total=False):
     data_dir: str | None
     """Where everything is stored; the user's data directory, as for `perdure serve`, by default."""
     headless: Headless
-    """`deny` refuses what a person would have to allow; `wait`, the default, waits for a reply."""
+    """`deny` refuses what a person would have to allow, `fail` ends the run; `wait`, the default,
+    waits for a reply."""
+    unattended: Headless
+    """The same, while nothing reads the live events of this host; `wait` by default."""
     permission_timeout: float | None
-    """Seconds to wait for a reply to a permission request; then it is refused."""
+    """Seconds to wait for a reply to a permission request; then it is refused. A day by default;
+    None waits without a limit."""
     models: Mapping[str, ModelCall]
     """Models that the program itself answers for, by their names `provider/model`."""
     local_models: bool
     """Whether to look for model servers on this machine."""
-    resumes: bool
-    """Whether to run the work that earlier processes left waiting; True by default."""
+    resumes: bool | Literal["directory"]
+    """Whether to run the work that earlier processes left waiting; True by default. With
+    `directory` only that of Sessions in the project directory."""
     finishes: bool
     """Whether leaving the scope first waits for what runs, for a while; False by default."""
     installed_plugins: bool
@@ -214,14 +221,21 @@ def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
         data_dir=kept.data_dir,
         default_directory=os.path.abspath(directory),
         headless=options.get("headless", "wait"),
-        permission_timeout=options.get("permission_timeout"),
+        unattended=options.get("unattended", "wait"),
+        permission_timeout=options.get("permission_timeout", limits.PERMISSION_WAIT_SECONDS),
         providers=_providers(options.get("models", {})),
         local_models=options.get("local_models", False),
-        resumes=options.get("resumes", True),
+        resumes=_resumes(options.get("resumes", True)),
         finishes=options.get("finishes", False),
         installed_plugins=options.get("installed_plugins", False),
         telemetry=options.get("telemetry"),
     )
+
+
+def _resumes(option: bool | Literal["directory"]) -> Resumes:
+    if option == "directory":
+        return "directory"
+    return "all" if option else "none"
 
 
 def _make_prepare(options: HostOptions) -> Callable[[Runtime], None] | None:

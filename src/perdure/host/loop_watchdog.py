@@ -1,9 +1,11 @@
 """Watches the event loop of a server: reports each time that it stalled, with the stack.
 
-The selector of the loop starts a timer of the operating system when a round of callbacks begins,
-and stops it when the loop waits again. A round that is still running when the timer ends is
-interrupted for a moment, to note where it is. An idle loop costs nothing, and there is no thread.
-It needs the main thread and SIGALRM, so only a program of its own uses it, not an embedded host.
+The selector of the loop notes when a round of callbacks begins, and starts a timer of the operating
+system unless one is running. The timer is not stopped with the round: many short rounds share one.
+When it ends, a round that has run too long is interrupted for a moment, to note where it is; for
+one that began later the timer goes on, and while the loop waits it stays stopped. An idle loop
+costs nothing, and there is no thread. It needs the main thread and SIGALRM, so only a program of
+its own uses it, not an embedded host.
 """
 
 import asyncio
@@ -30,6 +32,8 @@ class LoopWatchdog:
         self._seconds_max = seconds_max
         self._began: float | None = None
         """When the round of callbacks that is running began; None while none is watched."""
+        self._timed = False
+        """Whether the timer is running."""
         self._place = _UNKNOWN
         self._report: Callable[[], None] | None = None
 
@@ -46,29 +50,42 @@ class LoopWatchdog:
             yield
         finally:
             self._report = self._began = None
+            self._timed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
     def begin_round(self) -> None:
-        if self._report is not None:
-            self._began = time.monotonic()
-            signal.setitimer(signal.ITIMER_REAL, self._seconds_max)
+        if self._report is None:
+            return
+        self._began = time.monotonic()
+        if not self._timed:
+            self._start_timer(self._seconds_max)
 
     def end_round(self) -> None:
-        if self._began is None or self._report is None:
+        began, self._began = self._began, None
+        if began is None or self._report is None:
             return
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        seconds = time.monotonic() - self._began
-        self._began = None
+        seconds = time.monotonic() - began
         if seconds > self._seconds_max:
             logger.warning("the event loop stalled for %.0f ms at %s", seconds * 1e3, self._place)
             self._place = _UNKNOWN
             self._report()
 
+    def _start_timer(self, seconds: float) -> None:
+        self._timed = True
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
     def _interrupt(self, _: int, frame: FrameType | None) -> None:
-        if frame is not None and self._began is not None:
-            calls = traceback.extract_stack(frame, LOOP_STALL_STACK_CALLS_MAX)
-            self._place = " < ".join(_describe(call) for call in reversed(calls))
+        self._timed = False
+        if frame is None or self._began is None:
+            return
+        remaining = self._began + self._seconds_max - time.monotonic()
+        if remaining > 0:
+            # The timer was started for an earlier round.
+            self._start_timer(remaining)
+            return
+        calls = traceback.extract_stack(frame, LOOP_STALL_STACK_CALLS_MAX)
+        self._place = " < ".join(_describe(call) for call in reversed(calls))
 
 
 class _WatchedSelector(selectors.DefaultSelector):

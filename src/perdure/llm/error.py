@@ -42,7 +42,7 @@ class LLMError(Exception):
         retry_after_ms: int | None = None,
     ) -> None:
         # A message may quote a configuration or what a provider answered.
-        message = redaction.redact(message)
+        message = redaction.redact_message(message)
         super().__init__(message)
         self.reason: Reason = reason
         self.message = message

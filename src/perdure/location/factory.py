@@ -30,6 +30,9 @@ from perdure.location.context.configured_instructions import ConfiguredInstructi
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import ContextRegistry
 from perdure.location.location import Location
+from perdure.location.mcp import resources
+from perdure.location.mcp.offered_tools import McpTools
+from perdure.location.mcp.servers import McpServers, McpServices, ServerEnvironment
 from perdure.location.models import cloud_logins
 from perdure.location.models.catalog import Catalog
 from perdure.location.models.credentials import Credentials
@@ -59,7 +62,7 @@ from perdure.ports import (
 from perdure.ports.subagents import SubagentRunner
 from perdure.ports.tasks import StartTask
 from perdure.schema.approval.permission import Headless, SavedPlace
-from perdure.schema.live_event import LiveEvent
+from perdure.schema.live_event import LiveEvent, McpChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
 from perdure.tools.builtin.task import TaskAgents
@@ -83,6 +86,8 @@ class SharedServices(Value, kw_only=True):
     terminals: TerminalHost
     servers: PipedProcesses
     """Starts language servers."""
+    mcp: McpServices
+    """Connects to MCP servers, and knows their tools."""
     start: StartTask
     """Runs a coroutine as a background task until it or the process ends."""
     skill_downloads: SkillDownloads
@@ -93,6 +98,8 @@ class SharedServices(Value, kw_only=True):
     tasks: SubagentRunner | None = None
     """Runs subagents; without it there are none."""
     headless: Headless = "wait"
+    unattended: Callable[[], Headless] = lambda: "wait"
+    """What counts at this moment, because a client is attached or not."""
     reply_timeout_seconds: float | None = None
     """How long to wait for a user's reply; None waits for ever."""
     pending_store: Callable[[LocationRef], PendingStore] = lambda ref: NoPendingStore()
@@ -121,6 +128,7 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
         ids=shared.ids,
         publish=partial(shared.publish, ref),
         headless=shared.headless,
+        unattended=shared.unattended,
         reply_timeout_seconds=shared.reply_timeout_seconds,
         shared=PendingPermissions(store=pending_store),
     )
@@ -128,11 +136,18 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
         ids=shared.ids,
         publish=partial(shared.publish, ref),
         headless=shared.headless,
+        unattended=shared.unattended,
         reply_timeout_seconds=shared.reply_timeout_seconds,
         store=pending_store,
     )
     servers = LanguageServers(ref.directory, processes=shared.servers, start=shared.start)
-    kept = _KeptServices(permissions, questions, _terminals(ref, shared), servers)
+    mcp_servers = McpServers(
+        ref.directory,
+        services=shared.mcp,
+        questions=questions,
+        changed=lambda: shared.publish(ref, McpChanged()),
+    )
+    kept = _KeptServices(permissions, questions, _terminals(ref, shared), servers, mcp_servers)
     return _build(ref, shared, root=root, settings=settings, kept=kept)
 
 
@@ -157,7 +172,11 @@ def _refresh(location: Location, shared: SharedServices) -> Location:
     if settings is location.settings:
         return location
     kept = _KeptServices(
-        location.permissions, location.questions, location.terminals, location.language_servers
+        location.permissions,
+        location.questions,
+        location.terminals,
+        location.language_servers,
+        location.mcp_servers,
     )
     return _build(ref, shared, root=root, settings=settings, kept=kept)
 
@@ -169,6 +188,7 @@ class _KeptServices(Value):
     questions: LocationQuestions
     terminals: LocationTerminals
     language_servers: LanguageServers
+    mcp_servers: McpServers
 
 
 def _build(
@@ -182,12 +202,7 @@ def _build(
     known_agents = agents.load(settings, shared.environment)
     permissions = kept.permissions.with_rules(known_agents.location_rules(ref.directory))
     known_skills = _skills(ref, shared, root, settings)
-    references = References(
-        settings.references,
-        directory=ref.directory,
-        environment=shared.environment,
-        repositories=shared.repositories,
-    )
+    references = _references(ref, shared, settings)
     services = ToolServices(
         directory=ref.directory,
         settings=settings,
@@ -203,6 +218,9 @@ def _build(
         publish=partial(shared.publish, ref),
     )
     catalog = _catalog(shared, settings)
+    tools = LocationTools(shared.open_tools, services)
+    files = shared.open_files(services)
+    kept.mcp_servers.configure(settings.mcp, partial(_server_environment, shared, files))
     location = Location(
         ref=ref,
         root=root,
@@ -212,7 +230,7 @@ def _build(
         integrations=_integrations(shared, settings, catalog),
         permissions=permissions,
         questions=kept.questions,
-        tools=LocationTools(shared.open_tools, services),
+        tools=tools,
         context=ContextRegistry(application=shared.context),
         instructions=Instructions(
             ref.directory, root=root, environment=shared.environment, reading=permissions.reading
@@ -220,10 +238,12 @@ def _build(
         skills=known_skills,
         references=references,
         commands=_commands(ref, shared, root, settings),
-        files=shared.open_files(services),
-        attachments=_attachments(shared, services, permissions),
+        files=files,
+        attachments=_attachments(shared, services, permissions, kept.mcp_servers),
         terminals=kept.terminals,
         language_servers=kept.language_servers,
+        mcp_servers=kept.mcp_servers,
+        mcp=McpTools(kept.mcp_servers, settings.mcp, tools.registry),
         projects=shared.projects,
         delegates=shared.tasks is not None,
     )
@@ -231,11 +251,33 @@ def _build(
     return location
 
 
+def _references(ref: LocationRef, shared: SharedServices, settings: Settings) -> References:
+    return References(
+        settings.references,
+        directory=ref.directory,
+        environment=shared.environment,
+        repositories=shared.repositories,
+    )
+
+
+def _server_environment(shared: SharedServices, files: LocationFiles) -> ServerEnvironment:
+    environment = files.environment
+    return ServerEnvironment(
+        variables=shared.environment.variables,
+        project_variables=environment.variables or {},
+        containment=environment.containment,
+    )
+
+
 def _attachments(
-    shared: SharedServices, services: ToolServices, permissions: LocationPermissions
+    shared: SharedServices,
+    services: ToolServices,
+    permissions: LocationPermissions,
+    mcp_servers: McpServers,
 ) -> Attachments:
     typed = shared.open_files(replace(services, permissions=AttachmentPermissions(permissions)))
-    return Attachments(lambda: typed.environment, permissions)
+    read_resource = partial(resources.read_attached, mcp_servers)
+    return Attachments(lambda: typed.environment, permissions, read_resource)
 
 
 def _contribute(location: Location, shared: SharedServices) -> None:

@@ -6,9 +6,11 @@ ones.
 
 from typing import Final
 
+from perdure.core.approval.rules import Rules
 from perdure.core.context import system_context
 from perdure.core.context.system_context import Observation
 from perdure.core.request.tool_output import OutputLimits
+from perdure.core.session import subagent
 from perdure.core.settings.settings import Settings
 from perdure.location.agents import context_source as subagents
 from perdure.location.agents.agents import Agents
@@ -18,6 +20,9 @@ from perdure.location.approval.questions import LocationQuestions
 from perdure.location.context import built_in, configured_instructions, instructions
 from perdure.location.context.instructions import Instructions
 from perdure.location.context.registry import ContextRegistry, Subject
+from perdure.location.mcp import context_source as mcp_context
+from perdure.location.mcp.offered_tools import McpTools
+from perdure.location.mcp.servers import McpServers
 from perdure.location.models.catalog import Catalog
 from perdure.location.models.integrations import Integrations
 from perdure.location.project import references
@@ -54,6 +59,8 @@ class Location(Value, kw_only=True):
     attachments: Attachments
     terminals: LocationTerminals
     language_servers: LanguageServers
+    mcp_servers: McpServers
+    mcp: McpTools
     projects: Projects
     delegates: bool = False
     """Whether subagents can be called."""
@@ -84,6 +91,7 @@ class Location(Value, kw_only=True):
             ),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),
+            await self.mcp.observe(self._rules(subject)),
             built_in.observe_model(subject),
         )
         if self.projects.is_unreadable(self.ref.directory):
@@ -92,13 +100,21 @@ class Location(Value, kw_only=True):
             return _withhold(observation, subject, _SOURCES_OF_CONFIGURATION)
         return observation
 
+    def _rules(self, subject: Subject) -> tuple[Rules, ...]:
+        """The rules of the turn's agent, and those of the agents above it."""
+        if subject.agent is None:
+            return ()
+        above = subagent.inherited_rules(subject.above, self.agents.rules)
+        return (self.agents.rules(subject.agent.id), *above)
+
     def close(self) -> None:
-        """Decline pending requests, withdraw the tools, and end terminals and language servers."""
+        """Decline pending requests, withdraw the tools, and end terminals and servers."""
         self.permissions.close()
         self.questions.close()
         self.tools.close()
         self.terminals.close()
         self.language_servers.close()
+        self.mcp_servers.close()
 
 
 _SOURCES_OF_CONFIGURATION: Final = frozenset(
@@ -107,6 +123,8 @@ _SOURCES_OF_CONFIGURATION: Final = frozenset(
         context_source.KEY,
         references.KEY,
         subagents.KEY,
+        mcp_context.TOOLS_KEY,
+        mcp_context.INSTRUCTIONS_KEY,
     }
 )
 """Sources that depend on what documents of the configuration say."""

@@ -99,6 +99,12 @@ class LocationRegistry:
     def list_open(self) -> tuple[Location, ...]:
         return tuple(entry.location for entry in self._open.values())
 
+    def refresh_open(self) -> tuple[Location, ...]:
+        """The open Locations under the current configuration. Does not count as use."""
+        for entry in tuple(self._open.values()):
+            entry.refresh(self._shared)
+        return self.list_open()
+
     @asynccontextmanager
     async def hold(self, ref: LocationRef) -> AsyncGenerator[Location]:
         """As `get`; the Location stays open at least until the scope ends."""

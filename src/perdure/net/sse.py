@@ -5,7 +5,8 @@ lines join with a newline, comments and a first byte order mark are dropped, and
 blank line. An incomplete event at the end of the stream is not dispatched; `rest` gives its data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from perdure.schema.value import Value
@@ -14,6 +15,7 @@ HEARTBEAT: Final = b": heartbeat\n\n"
 REPLAYED: Final = b": replayed\n\n"
 """The end of the replayed events, for readers that did not ask for an event: a comment."""
 _DATA: Final = b"data: "
+_BETWEEN: Final = b"\n\n" + _DATA
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -83,6 +85,29 @@ class Reader:
             else:
                 self._event = b""
 
+    def feed_data(self, chunk: bytes) -> Iterable[bytes]:
+        """As `feed`, for a reader that needs only the data of the events."""
+        plain = self._feed_plain(chunk)
+        return map(_DATA_OF, self.feed(chunk)) if plain is None else plain
+
+    def _feed_plain(self, chunk: bytes) -> list[bytes] | None:
+        """The data of events of one `data` line each, as models send them; None for any others.
+
+        All of them are split at once, for a tenth of the time.
+        """
+        if self._data or self._event or self._after_return:
+            return None
+        text = bytes(self._rest) + chunk if self._rest else chunk
+        complete, end, rest = text.rpartition(b"\n\n")
+        if not complete.startswith(_DATA) or not end or len(text) > self._bytes_max:
+            return None
+        found = complete[len(_DATA) :].split(_BETWEEN)
+        is_plain = complete.count(b"\n") == 2 * (len(found) - 1) and b"\r" not in text
+        if not is_plain or b"\n" in rest:
+            return None
+        self._begun, self._rest = True, bytearray(rest)
+        return found
+
     def rest(self) -> bytes:
         """The data of the event that the stream has not ended; empty if there is none."""
         line, self._rest = bytes(self._rest), bytearray()
@@ -116,3 +141,6 @@ class Reader:
     def _check(self, size: int) -> None:
         if size > self._bytes_max:
             raise FrameTooLargeError(self._bytes_max)
+
+
+_DATA_OF: Final[Callable[[Frame], bytes]] = attrgetter("data")

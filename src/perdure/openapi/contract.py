@@ -66,6 +66,8 @@ class EventKind(Value):
     name: str
     data: type[Value]
     durable: bool
+    followed: bool = False
+    """Whether the stream and the history of a Session tell it."""
 
 
 class Operation(Value, kw_only=True):
@@ -107,7 +109,7 @@ def compile_contract(endpoints: Iterable[Endpoint]) -> Contract:
         unions=shapes.aliases,
         events=(
             *(EventKind(name, shape, False) for shape, name in LIVE_TYPES.items()),
-            *(EventKind(one.type, one.shape, True) for one in manifest.DEFINITIONS if one.public),
+            *(EventKind(it.type, it.shape, True, it.followed) for it in manifest.DEFINITIONS),
         ),
         failures=failure_records(kinds),
         aliases=ALIASES,
@@ -213,14 +215,13 @@ def _add_events(shapes: ShapeTable) -> None:
         "Position of an event in the log of its Session.",
     )
     at = Field("durable", shapes.add(place), required=True)
-    durable = tuple(
-        _event(item.type, item.shape, shapes, at)
-        for item in manifest.DEFINITIONS
-        if item.public and manifest.BY_SHAPE[item.shape] is item
-    )
-    named = shapes.name(DURABLE_EVENT, OneOf(durable))
+    current = [it for it in manifest.DEFINITIONS if manifest.BY_SHAPE[it.shape] is it]
+    durable = {item: _event(item.type, item.shape, shapes, at) for item in current}
+    followed = tuple(event for item, event in durable.items() if item.followed)
+    named = shapes.name(DURABLE_EVENT, OneOf(followed))
+    others = tuple(event for item, event in durable.items() if not item.followed)
     live = tuple(_event(name, shape, shapes) for shape, name in LIVE_TYPES.items())
-    shapes.name(LIVE_EVENT, OneOf((*live, named)))
+    shapes.name(LIVE_EVENT, OneOf((*live, *others, named)))
 
 
 def _event(name: str, shape: type[Value], shapes: ShapeTable, *more: Field) -> Ref:

@@ -69,11 +69,11 @@ class _Schemas:
 
     def durable_event(self) -> JsonObject:
         """The schema of any durable event."""
-        return {"oneOf": [self._event(kind) for kind in self._events if kind.durable]}
+        return {"oneOf": [self._event(kind) for kind in self._events if kind.followed]}
 
     def followed_event(self) -> JsonObject:
         """The schema of any event in a durable stream, the end of its replay included."""
-        told = (kind for kind in self._events if kind.durable or kind.data is SessionReplayed)
+        told = (kind for kind in self._events if kind.followed or kind.data is SessionReplayed)
         return {"oneOf": [self._event(kind) for kind in told]}
 
     def live_event(self) -> JsonObject:

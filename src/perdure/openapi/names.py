@@ -73,6 +73,14 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
         "locations.trust",
         "Get the trust requests of a Location's configuration that are not granted.",
     ),
+    "v2.mcp.list": _name(
+        "mcp.list", "List the MCP servers of a Location and their states; starts nothing."
+    ),
+    "v2.mcp.restart": _name("mcp.restart", "Start an MCP server again.", "name"),
+    "v2.mcp.login": _name(
+        "mcp.login", "Begin a login to a remote MCP server; complete it as an attempt.", "name"
+    ),
+    "v2.mcp.logout": _name("mcp.logout", "Remove the stored login of an MCP server.", "name"),
     "v2.session.create": _name(
         "sessions.create", "Create a Session; an `id` that already exists returns that Session."
     ),

@@ -11,10 +11,12 @@ from perdure.ports.approval import (
     PermissionCorrectedError,
     PermissionDeclinedError,
     PermissionGate,
+    PermissionUnattendedError,
     QuestionAsk,
     QuestionBlockedError,
     Questioner,
     QuestionRejectedError,
+    QuestionUnattendedError,
 )
 from perdure.ports.clock import Chance, Clock, IdSource
 from perdure.ports.credential import CredentialStore, CredentialStoreError
@@ -62,6 +64,7 @@ __all__ = [
     "PermissionCorrectedError",
     "PermissionDeclinedError",
     "PermissionGate",
+    "PermissionUnattendedError",
     "PipedProcess",
     "PipedProcesses",
     "ProcessResult",
@@ -70,6 +73,7 @@ __all__ = [
     "QuestionAsk",
     "QuestionBlockedError",
     "QuestionRejectedError",
+    "QuestionUnattendedError",
     "Questioner",
     "Row",
     "SpoolingRunner",

@@ -3,11 +3,11 @@
 A tool does not know who answers, or in which process.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from perdure.core.approval.rules import ResourceParts
-from perdure.schema.approval.permission import Effect, PermissionSource
+from perdure.schema.approval.permission import Effect, PermissionSource, ProposedChange
 from perdure.schema.approval.question import Answers, Question, QuestionSource
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import SessionID
@@ -34,6 +34,8 @@ class PermissionAsk(Value, kw_only=True):
     parts: ResourceParts | None = None
     above: tuple[str, ...] = ()
     """The agents that called this Session, up to the root; their rules apply too."""
+    changes: Callable[[], Awaitable[tuple[ProposedChange, ...]]] | None = None
+    """Computes what it would do to files; called only if a person is asked."""
     refine: "Callable[[], PermissionAsk] | None" = None
     """Builds a more detailed request, used only if rules distinguish resources."""
 
@@ -48,6 +50,10 @@ class PermissionCorrectedError(Exception):
 
 class PermissionDeclinedError(Exception):
     """A person declined. The run stops."""
+
+
+class PermissionUnattendedError(PermissionDeclinedError):
+    """A person is needed, none is there, and the run is to fail then. The message says for what."""
 
 
 class PermissionGate(Protocol):
@@ -78,6 +84,10 @@ class QuestionBlockedError(Exception):
 
 class QuestionRejectedError(Exception):
     """A person declined to answer. The run stops."""
+
+
+class QuestionUnattendedError(QuestionRejectedError):
+    """A person is needed, none is there, and the run is to fail then."""
 
 
 class Questioner(Protocol):

@@ -72,6 +72,10 @@ class PipedProcess(Protocol):
         """Queue input without waiting; False if the program is over or too much is unread."""
         ...
 
+    def close_input(self) -> None:
+        """Close its input, which tells most programs to exit."""
+        ...
+
     def kill(self) -> None:
         """Kill it and all processes that it started."""
         ...

@@ -1,14 +1,48 @@
 """Port for the sandbox: starts a program so that it reaches only what a policy allows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, Literal, Protocol
 
+from msgspec import field
+
+from perdure.core import limits
+from perdure.core.sandbox.host_list import HostList, Target
 from perdure.core.sandbox.policy import SandboxPolicy
-from perdure.schema.value import Confidential, Value
+from perdure.schema.approval.permission import Effect
+from perdure.schema.value import Confidential, State, Value
 
 Wall = Literal["namespaces", "bubblewrap", "landlock", "seatbelt"]
 """What keeps a program inside: namespaces of its own, made here or by bubblewrap; rules of the
 kernel about files; or the sandbox of macOS."""
+
+FILTERING_WALLS: Final[tuple[Wall, ...]] = ("namespaces", "bubblewrap")
+"""Those that give a command a network of its own, which a filtering proxy alone leads out of."""
+
+
+async def _ask(target: Target) -> Effect:
+    return "ask"
+
+
+class HostAccess(State):
+    """The hosts that one program may reach through the filtering proxy, and what was refused."""
+
+    listed: HostList = field(default_factory=HostList)
+    decide: Callable[[Target], Awaitable[Effect]] = _ask
+    """What rules and approvals say about a host; `ask` if they say nothing."""
+    granted: tuple[Target, ...] = ()
+    """Hosts that a person has allowed for this program."""
+    refusals: list[str] = field(default_factory=list[str])
+
+    async def allows(self, target: Target) -> bool:
+        effect = await self.decide(target)
+        if effect == "deny":
+            return False
+        return effect == "allow" or target in self.granted or self.listed.covers(target)
+
+    def refuse(self, message: str) -> None:
+        """Remember a refusal, to be told to the model."""
+        if message not in self.refusals and len(self.refusals) < limits.PROXY_REFUSALS_TOLD_MAX:
+            self.refusals.append(message)
 
 
 class Sandbox(Protocol):
@@ -17,9 +51,18 @@ class Sandbox(Protocol):
         ...
 
     async def wrap(
-        self, arguments: Sequence[str], *, policy: SandboxPolicy, directory: str
+        self,
+        arguments: Sequence[str],
+        *,
+        policy: SandboxPolicy,
+        directory: str,
+        hosts: HostAccess | None = None,
     ) -> tuple[str, ...]:
-        """The command line that runs `arguments` within `policy`; the same without a wall."""
+        """The command line that runs `arguments` within `policy`; the same without a wall.
+
+        With `hosts`, a filtering proxy leads to these, where the wall allows that. The command line
+        can be used once then.
+        """
         ...
 
 
@@ -44,8 +87,18 @@ class Containment(Value):
         policy = self.policy()
         if writable is not None:
             policy = policy.allowing(writable)
-        wrapped = await self.sandbox.wrap(arguments, policy=policy, directory=directory)
-        return ContainedProgram(wrapped, policy.variables(environment) or environment)
+        hosts = None
+        if policy.hosts is not None and await self.filters_hosts():
+            hosts = HostAccess(listed=policy.hosts)
+        wrapped = await self.sandbox.wrap(
+            arguments, policy=policy, directory=directory, hosts=hosts
+        )
+        variables = policy.variables(environment, proxied=hosts is not None)
+        return ContainedProgram(wrapped, variables or environment)
+
+    async def filters_hosts(self) -> bool:
+        """Whether programs inside can be given single hosts."""
+        return await self.sandbox.wall() in FILTERING_WALLS
 
 
 class ContainedProgram(Confidential):

@@ -22,7 +22,7 @@ from perdure.protocol.session import (
     usage,
 )
 from perdure.protocol.session import command as session_command
-from perdure.protocol.settings import agent, command, reference, skill
+from perdure.protocol.settings import agent, command, mcp, reference, skill
 
 API: Final[tuple[Endpoint, ...]] = (
     *health.ENDPOINTS,
@@ -49,6 +49,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *integration.ENDPOINTS,
     *credential.ENDPOINTS,
     *skill.ENDPOINTS,
+    *mcp.ENDPOINTS,
     *reference.ENDPOINTS,
     *command.ENDPOINTS,
     *fs.ENDPOINTS,

@@ -4,7 +4,7 @@ An Endpoint describes the request, the response and the declared errors. Handler
 methods in the client refer to endpoints by `operation_id`. Both sides read this one table.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from perdure.protocol.errors import TooManyRequestsError
 from perdure.schema.codec import JsonValue, Payload
@@ -49,6 +49,12 @@ class Success(Value):
     """The type of X: a class, a union or a generic alias. None if there is no X."""
 
 
+class OtherBody(Protocol):
+    """A body that other versions of a client send for the same operation."""
+
+    def to_body(self) -> Payload: ...
+
+
 class Endpoint(Value, kw_only=True):
     operation_id: str
     method: Method
@@ -64,6 +70,10 @@ class Endpoint(Value, kw_only=True):
     """An empty body means `{}`."""
     is_open: bool = False
     """Whether it is answered without credentials. It must tell nothing of what is stored."""
+    other_body: "type[OtherBody] | None" = None
+    """Another form of the body, tried where the first does not fit; it is not described."""
+    other_routes: tuple[tuple[Method, str], ...] = ()
+    """Further methods and paths of the operation, with the same parameters; not described."""
     errors: tuple[type[DomainError], ...] = REFUSALS
 
     @property

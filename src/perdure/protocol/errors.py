@@ -54,6 +54,7 @@ STATUS_BY_ERROR: Final[Mapping[type[DomainError], int]] = {
     errors.QuestionNotFoundError: 404,
     errors.PtyNotFoundError: 404,
     errors.JobNotFoundError: 404,
+    errors.McpServerNotFoundError: 404,
     errors.MethodNotAllowedError: 405,
     RequestTimeoutError: 408,
     errors.PromptConflictError: 409,
@@ -145,6 +146,7 @@ _REBUILD: Final[Mapping[str, Callable[[JsonObject], DomainError]]] = {
     "QuestionNotFoundError": lambda body: errors.QuestionNotFoundError(
         QuestionID(body["requestID"])
     ),
+    "McpServerNotFoundError": lambda body: errors.McpServerNotFoundError(body["name"]),
     "JobNotFoundError": lambda body: errors.JobNotFoundError(JobID(body["jobID"])),
     "PtyNotFoundError": lambda body: errors.PtyNotFoundError(PtyID(body["ptyID"])),
     "MethodNotAllowedError": _method_not_allowed,

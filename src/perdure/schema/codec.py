@@ -23,6 +23,9 @@ JSON_DEPTH_MAX: Final = 128
 """Levels of arrays and objects in JSON of unknown shape. What is decoded at one depth of the stack
 is encoded and decoded again at others, and the interpreter's limit counts both."""
 
+SHALLOW_CHARS_MAX: Final = 2 * JSON_DEPTH_MAX
+"""No longer text can be too deep: each level has two brackets."""
+
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _LEVELS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _IDS = {"id": "ID", "ids": "IDs"}
@@ -70,6 +73,8 @@ def decode_any(data: bytes | str) -> JsonValue:
 
 def require_shallow(data: bytes | str) -> None:
     """Raise msgspec.DecodeError for JSON with more than JSON_DEPTH_MAX levels. Linear."""
+    if len(data) <= SHALLOW_CHARS_MAX:
+        return
     text = data.encode(errors="replace") if isinstance(data, str) else bytes(data)
     if text.count(b"[") + text.count(b"{") <= JSON_DEPTH_MAX:
         return

@@ -215,6 +215,17 @@ class QuestionNotFoundError(DomainError):
         return {"requestID": self.request_id}
 
 
+class McpServerNotFoundError(DomainError):
+    tag = "McpServerNotFoundError"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"MCP server not found: {name}")
+        self.name = name
+
+    def fields(self) -> JsonObject:
+        return {"name": self.name}
+
+
 class JobNotFoundError(DomainError):
     """The job does not exist, or belongs neither to the Session nor to its children."""
 

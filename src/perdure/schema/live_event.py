@@ -8,7 +8,7 @@ from typing import Final
 
 from perdure.schema.approval.permission import PermissionRequest, Reply
 from perdure.schema.approval.question import Answers, QuestionRequest
-from perdure.schema.codec import JsonObject, Record
+from perdure.schema.codec import Record
 from perdure.schema.files.pty import PtyInfo
 from perdure.schema.ids import (
     MessageID,
@@ -19,7 +19,9 @@ from perdure.schema.ids import (
     SessionID,
     ToolCallID,
 )
+from perdure.schema.session.status import SessionStatus
 from perdure.schema.session.todo import Todos
+from perdure.schema.settings.trust import TrustWish
 
 
 class LiveFact(Record):
@@ -83,10 +85,10 @@ class CompactionDelta(Fragment):
 
 
 class StatusChanged(LiveFact):
-    """A Session started to run in this process, became idle, or failed outside any step."""
+    """A Session started to run, waits to send a request again, or became idle."""
 
     session_id: SessionID
-    status: JsonObject
+    status: SessionStatus
 
 
 class PermissionReplied(LiveFact):
@@ -129,6 +131,20 @@ class ModelsRefreshed(LiveFact):
 
 class CatalogChanged(LiveFact):
     """The usable models changed: list them again."""
+
+
+class TrustChanged(LiveFact):
+    """A project was trusted, or its configuration asks for other things than before.
+
+    As `GET /api/location/trust` answers now for the Location of the event.
+    """
+
+    trusted: bool
+    off: tuple[TrustWish, ...]
+
+
+class McpChanged(LiveFact):
+    """The state or the tools of an MCP server changed: list them again."""
 
 
 class FileEdited(LiveFact):
@@ -174,6 +190,8 @@ LiveEvent = (
     | CatalogChanged
     | ModelsRefreshed
     | TodosChanged
+    | TrustChanged
+    | McpChanged
     | FileEdited
     | PtyCreated
     | PtyUpdated
@@ -201,6 +219,8 @@ LIVE_TYPES: Final[Mapping[type[LiveEvent], str]] = {
     CatalogChanged: "catalog.updated",
     ModelsRefreshed: "models-dev.refreshed",
     TodosChanged: "todo.updated",
+    TrustChanged: "location.trust.updated",
+    McpChanged: "mcp.changed",
     FileEdited: "file.edited",
     PtyCreated: "pty.created",
     PtyUpdated: "pty.updated",

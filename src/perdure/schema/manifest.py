@@ -32,7 +32,8 @@ class Definition(Value):
     type: str
     version: int
     shape: Shape
-    public: bool = True
+    followed: bool = True
+    """Whether the stream and the history of a Session tell it. The live stream tells all."""
 
     @property
     def stored(self) -> str:
@@ -43,8 +44,8 @@ Upcast = Callable[[JsonObject], JsonObject]
 """Converts the JSON of an older version to the next one."""
 
 DEFINITIONS: Final = (
-    # The event with seq 0 of every Session. The public stream starts after it.
-    Definition("session.created", 1, events.SessionCreated, public=False),
+    # The event with seq 0 of every Session. The Session's own stream starts after it.
+    Definition("session.created", 1, events.SessionCreated, followed=False),
     Definition("session.next.agent.switched", 1, events.AgentSwitched),
     Definition("session.next.model.switched", 1, events.ModelSwitched),
     Definition("session.next.model.substituted", 1, events.ModelSubstituted),

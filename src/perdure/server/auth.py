@@ -25,6 +25,8 @@ _LOOPBACK: Final = frozenset(name.encode() for name in loopback.AUTHORITIES)
 _SINGULAR: Final = frozenset(
     {b"host", b"origin", b"authorization", b"content-length", b"content-type"}
 )
+_ANY_PORT: Final = ":*"
+_SHOWN_BYTES_MAX: Final = 200
 _VARY: Final[Header] = (b"vary", b"Origin, Accept-Encoding")
 _METHODS: Final = b"GET, HEAD, PUT, PATCH, POST, DELETE"
 
@@ -34,6 +36,8 @@ class Policy(Confidential, kw_only=True):
 
     hosts: frozenset[bytes]
     origins: frozenset[bytes]
+    origins_of_any_port: frozenset[bytes]
+    """Scheme and host of those whose port may be any."""
     credential: bytes | None
     """Digest of `user:password`; None when the server asks for no credentials."""
 
@@ -41,13 +45,25 @@ class Policy(Confidential, kw_only=True):
     def asks_credentials(self) -> bool:
         return self.credential is not None
 
+    def allows_origin(self, origin: bytes) -> bool:
+        """Whether pages of this origin may call, which is not this server's own."""
+        if origin in self.origins:
+            return True
+        name, _, port = origin.rpartition(b":")
+        return (name if port.isdigit() else origin) in self.origins_of_any_port
+
 
 def make_policy(settings: ServerSettings) -> Policy:
     names = {_bracketed(name).lower().encode() for name in (settings.host, *settings.allowed_hosts)}
     password = settings.password
     return Policy(
         hosts=_LOOPBACK | names,
-        origins=frozenset(origin.encode() for origin in settings.allowed_origins),
+        origins=frozenset(each.encode() for each in settings.allowed_origins),
+        origins_of_any_port=frozenset(
+            each.removesuffix(_ANY_PORT).encode()
+            for each in settings.allowed_origins
+            if each.endswith(_ANY_PORT)
+        ),
         credential=None if not password else _digest(f"{settings.username}:{password}".encode()),
     )
 
@@ -67,8 +83,12 @@ def check_host(headers: Headers, policy: Policy) -> None:
 def check_origin(headers: Headers, policy: Policy) -> None:
     """Refuse a script of another site. Without an Origin the request is from no script."""
     # `check_host` has run, so the Host is one of this server's names.
-    if not is_own_page(headers) and headers[b"origin"] not in policy.origins:
-        raise ForbiddenError("Requests from that Origin are not allowed")
+    if not is_own_page(headers) and not policy.allows_origin(headers[b"origin"]):
+        origin = headers[b"origin"][:_SHOWN_BYTES_MAX].decode("ascii", "replace")
+        raise ForbiddenError(
+            f"Requests from the Origin {origin} are not allowed. If you trust its pages, start the"
+            f" server with `perdure serve --cors {origin}`"
+        )
 
 
 def is_own_page(headers: Headers) -> bool:
@@ -117,7 +137,7 @@ def preflight_headers(headers: Headers) -> tuple[Header, ...]:
 def response_headers(headers: Headers, policy: Policy) -> tuple[Header, ...]:
     """Headers that every answer to this request carries."""
     origin = headers.get(b"origin")
-    if origin is None or origin not in policy.origins:
+    if origin is None or not policy.allows_origin(origin):
         return (_VARY,)
     return ((b"access-control-allow-origin", origin), _VARY)
 

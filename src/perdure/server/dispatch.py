@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from perdure.ports.offload import offload
-from perdure.protocol import problems, query
-from perdure.protocol.endpoint import Endpoint
+from perdure.protocol import problems, query, unknown_fields
+from perdure.protocol.endpoint import Endpoint, OtherBody
 from perdure.schema import codec, ids, json_values
 from perdure.schema.codec import Payload
 from perdure.schema.errors import InvalidRequestError, UnsupportedMediaTypeError
@@ -134,7 +134,7 @@ async def _read_body(endpoint: Endpoint, request: Request, settings: ServerSetti
             f"The body has more than {json_values.JSON_VALUES_MAX} JSON values", kind="Payload"
         )
     if data:
-        return decode_body(endpoint.body, data)
+        return _decode_strictly(endpoint, data)
     if endpoint.body_optional:
         return decode_body(endpoint.body, b"{}")
     raise InvalidRequestError("Expected object, got undefined", kind="Payload")
@@ -151,6 +151,32 @@ def _check_media_type(request: Request, *, empty: bool) -> None:
     encoding = request.header(b"content-encoding")
     if encoding is not None and encoding.strip().lower() != "identity":
         raise UnsupportedMediaTypeError("Unsupported content-encoding")
+
+
+def _decode_strictly(endpoint: Endpoint, data: bytes) -> Payload:
+    """The body of the endpoint, or its other form; V2 refuses fields that it does not have."""
+    assert endpoint.body is not None
+    kind: type = endpoint.body
+    try:
+        body = decode_body(endpoint.body, data)
+    except InvalidRequestError:
+        other = _decode_other(endpoint.other_body, data)
+        if other is None:
+            raise
+        kind, body = type(other), other.to_body()
+    if endpoint.group != "v1" and (unknown := unknown_fields.describe(kind, _decode_untyped(data))):
+        raise InvalidRequestError(unknown, kind="Payload")
+    return body
+
+
+def _decode_other(kind: type[OtherBody] | None, data: bytes) -> OtherBody | None:
+    if kind is None:
+        return None
+    try:
+        codec.require_shallow(data)
+        return codec.decode(kind, data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def decode_body(kind: type[PayloadT], data: bytes) -> PayloadT:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from perdure.core.histogram import Histogram
 from perdure.schema.health import HealthDetail
+from perdure.schema.models.model import TokenUsage
 from perdure.server.http.asgi import Header
 from perdure.server.response import Response
 
@@ -36,6 +37,11 @@ async def get_page(runtime: "Runtime") -> Response:
             "Answers to HTTP requests by status; streams count when they end.",
             {str(status): count for status, count in sorted(metrics.answers().items())},
         ),
+        *_counter(
+            "perdure_tokens_total", "kind", "Tokens of turns.", _tokens_by_kind(metrics.tokens)
+        ),
+        *_metric("perdure_cost_dollars_total", "counter", "What turns have cost."),
+        f"perdure_cost_dollars_total {metrics.cost:.9g}",
         *_histograms(metrics.histograms()),
     )
     return Response(200, "".join(f"{line}\n" for line in lines).encode(), _HEADERS)
@@ -58,6 +64,16 @@ def _gauges(detail: HealthDetail) -> Iterator[str]:
     for name, described, value in values:
         yield from _metric(name, "gauge", described)
         yield f"{name} {value}"
+
+
+def _tokens_by_kind(tokens: TokenUsage) -> Mapping[str, int]:
+    return {
+        "input": tokens.input,
+        "output": tokens.output,
+        "reasoning": tokens.reasoning,
+        "cache_read": tokens.cache.read,
+        "cache_write": tokens.cache.write,
+    }
 
 
 def _counter(name: str, label: str, described: str, counts: Mapping[str, int]) -> Iterator[str]:

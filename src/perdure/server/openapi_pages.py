@@ -1,7 +1,7 @@
-"""The description of the HTTP contract: an OpenAPI document, and the same as a page of HTML.
+"""The pages beside the contract: its OpenAPI document, the same as HTML, and a page at `/`.
 
-Both are made from the table of Endpoints on the first request, with modules that are loaded then,
-and kept. They are not part of the contract, and tell nothing of this instance but its version.
+Each is made on its first request, with modules that are loaded then, and kept. They are not part
+of the contract, and tell nothing of this instance but its version.
 """
 
 from functools import cache
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 DOCUMENT_PATH: Final = b"/openapi.json"
 PAGE_PATH: Final = b"/doc"
-PATHS: Final = frozenset({DOCUMENT_PATH, PAGE_PATH})
+START_PATH: Final = b"/"
+PATHS: Final = frozenset({DOCUMENT_PATH, PAGE_PATH, START_PATH})
 METHODS: Final = ("GET", "HEAD")
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 
@@ -27,14 +28,19 @@ _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 @cache
 def get_page(path: bytes) -> Response:
     """The answer at one of `PATHS`."""
+    page = import_module("perdure.server.reference_page")
+    if path == START_PATH:
+        start = import_module("perdure.server.start_page")
+        return _html(start.render(__version__), page.SECURITY_POLICY)
     contract = import_module("perdure.openapi.contract").compile_contract(API)
     emitter = import_module("perdure.openapi.document")
     document: Document = emitter.document(contract, title="Perdure", version=__version__)
     if path == DOCUMENT_PATH:
         return Response(200, codec.encode(document), (JSON, _NOSNIFF))
-    page = import_module("perdure.server.reference_page")
-    policy: str = page.SECURITY_POLICY
-    text: str = page.render(document)
+    return _html(page.render(document), page.SECURITY_POLICY)
+
+
+def _html(text: str, policy: str) -> Response:
     headers: tuple[Header, ...] = (
         (b"content-type", b"text/html; charset=utf-8"),
         (b"content-security-policy", policy.encode()),

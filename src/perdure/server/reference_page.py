@@ -79,6 +79,7 @@ table { border-collapse: collapse; margin: .5rem 0; width: 100% }
 th, td { border: 1px solid; padding: .25rem .6rem; text-align: left; vertical-align: top }
 nav ul { columns: 3 14rem; list-style: none; padding: 0 }
 """
+STYLE_ELEMENT: Final = f"<style>{_STYLE}</style>"
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 SECURITY_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none';"
@@ -109,7 +110,7 @@ def _opening(title: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<title>{escape(title)}</title>{STYLE_ELEMENT}</head>"
         f"<body><main><h1>{escape(title)}</h1>"
         '<p>The same as a document: <a href="/openapi.json">openapi.json</a></p>'
     )

@@ -122,7 +122,7 @@ def failure(error: DomainError) -> Response:
     told = error.wire()
     if isinstance(message := told.get("message"), str):
         # It may quote a configuration, or what a program or another server said.
-        told["message"] = redaction.redact(message)
+        told["message"] = redaction.redact_message(message)
     return Response(errors.status_of(error), codec.encode(told), tuple(headers))
 
 
@@ -130,7 +130,7 @@ def v1_failure(error: DomainError) -> Response:
     """The answer to a V1 request that failed: a name and a message."""
     status = errors.status_of(error)
     name = {400: "BadRequest", 404: "NotFoundError"}.get(status, "UnknownError")
-    data = {"message": redaction.redact(error.message)}
+    data = {"message": redaction.redact_message(error.message)}
     headers = (JSON, RETRY_SOON) if errors.is_momentary(error) else (JSON,)
     return Response(status, codec.encode({"name": name, "data": data}), headers)
 

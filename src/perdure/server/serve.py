@@ -55,6 +55,8 @@ async def serve(
             ready(port)
             await stopped.wait()
     finally:
+        # Before the answers under way are waited for: those to `wait` end only with the runs.
+        runtime.coordinator.begin_closing()
         application.begin_shutdown()
         await server.stop()
 

@@ -38,7 +38,7 @@ class ServerSettings(Confidential, kw_only=True):
     allowed_hosts: frozenset[str] = frozenset()
     """Host names that are accepted beside the loopback names and the one that is listened on."""
     allowed_origins: frozenset[str] = frozenset()
-    """Web origins that may call, exactly as a browser writes them."""
+    """Web origins that may call, exactly as a browser writes them; `:*` stands for any port."""
     v1: bool = True
     """Serves the V1 routes beside V2 if true."""
     open_metrics: bool = False

@@ -18,7 +18,7 @@ from perdure.schema.value import Value
 from perdure.store.database import sqlite_connection
 from perdure.store.database.sqlite_connection import Connection
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 # Not importlib.resources: importing it takes longer than opening the database.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -107,6 +107,8 @@ PARTS: Final = (
     "approval_project",
     "pending_request",
     "pending_request_session",
+    "mcp_tool_list",
+    "mcp_server",
 )
 CURRENT: Final = Schema(SCHEMA_VERSION, read_migration, PARTS)
 

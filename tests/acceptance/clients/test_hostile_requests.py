@@ -169,7 +169,6 @@ QUERIES: Mapping[str, Sent] = {
 
 PATHS: Mapping[str, Sent] = {
     "unknown": asked("/api/nope", NO_PATH),
-    "root": asked("/", NO_PATH),
     "outside the API": asked("/nope", NO_PATH),
     "too deep": asked(f"{KNOWN}/message/msg_known/more", NO_PATH),
     "dots": asked("/api/session/../../etc/passwd", NO_PATH),

@@ -160,8 +160,8 @@ async def test_a_run_is_announced_when_it_starts_and_when_it_ends(api: Api) -> N
     async with api.stream(LIVE) as stream:
         await stream.event()
         await api.prompt(session, "go")
-        running_, idle = {"type": "running"}, {"type": "idle"}
-        before = await stream.until("session.status", sessionID=session, status=running_)
+        busy, idle = {"type": "busy"}, {"type": "idle"}
+        before = await stream.until("session.status", sessionID=session, status=busy)
         after = await stream.until("session.status", sessionID=session, status=idle)
     assert not any(event["type"] == "session.next.prompted" for event in before)
     assert after[-2]["type"] == "session.next.step.ended"

@@ -78,6 +78,7 @@ async def test_compacting_again_carries_the_summary_forward(
     session = await talked(api)
     provider.then(text("one"))
     await compact(api, session)
+    provider.then(text("words " * 8_000))
     await api.ask(session, "third")
     provider.then(text("two"))
     assert (await compact(api, session)).status == 204
@@ -104,6 +105,40 @@ async def test_a_conversation_that_is_short_is_left_as_it_is(
     assert (reported["outcome"], reported["reason"]) == ("nothing", "manual")
     assert "newest 8,000" in reported["note"]
     assert len(provider.requests) == 1
+
+
+async def test_a_checkpoint_that_would_be_larger_is_not_made(
+    api: Api, provider: ScriptedProvider
+) -> None:
+    session = await talked(api)
+    provider.then(text("one"))
+    await compact(api, session)
+    await api.ask(session, "third")
+    before = await context(api, session)
+    asked = len(provider.requests)
+    for _ in range(2):
+        report = (await api.call("POST", f"/api/session/{session}/compaction", {})).json["data"]
+        assert report["outcome"] == "nothing"
+        assert report["tokensAfter"] == report["tokensBefore"]
+        assert "would not be smaller" in report["reason"]
+    assert await context(api, session) == before
+    assert len(provider.requests) == asked
+
+
+async def test_a_summary_that_is_longer_than_what_it_replaces_is_not_used(
+    api: Api, provider: ScriptedProvider
+) -> None:
+    session = await api.create()
+    provider.then(text("words " * 300))
+    await api.ask(session, "first")
+    provider.then(text("x" * 31_000))
+    await api.ask(session, "second")
+    before = await context(api, session)
+    provider.then(text("a long summary " * 800))
+    report = (await api.call("POST", f"/api/session/{session}/compaction", {})).json["data"]
+    assert report["outcome"] == "nothing"
+    assert "would not be smaller" in report["reason"]
+    assert await context(api, session) == before
 
 
 async def test_compacting_twice_at_once_compacts_once(api: Api, provider: ScriptedProvider) -> None:

@@ -114,6 +114,26 @@ async def test_what_was_pruned_is_sent_the_same_after_a_restart(
     assert after.body["tools"] == before.body["tools"]
 
 
+async def test_a_checkpoint_does_not_bring_back_what_was_pruned(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    configure(folders, {"context": 64_000, "output": 8_000}, compaction={"keep": {"tokens": 400}})
+    read_files(folders, provider, 8)
+    async with running(folders) as instance:
+        session = await instance.api.create()
+        await instance.api.ask(session, "read them all")
+        for _ in range(2):
+            answer = await instance.api.call("POST", f"/api/session/{session}/compaction", {})
+            report = answer.json["data"]
+            if report["outcome"] == "nothing":
+                assert report["tokensAfter"] == report["tokensBefore"]
+            else:
+                assert report["tokensAfter"] < report["tokensBefore"]
+        messages = (await instance.api.get(f"/api/session/{session}/context"))["data"]
+    recent = "".join(message.get("recent", "") for message in messages)
+    assert "that says something" not in recent
+
+
 async def test_reads_that_alone_are_larger_than_a_small_window_are_told_as_markers(
     folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:

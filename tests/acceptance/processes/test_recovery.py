@@ -68,11 +68,11 @@ async def decide(api: Api, session: str, decision: str) -> None:
     await api.wait(session)
 
 
-async def told(live: Stream, session: str, type: str) -> JsonObject:
-    """The next status of that type that who watches is told of."""
+async def told(live: Stream, session: str, outcome: str) -> JsonObject:
+    """The next status with that outcome that a watching client is told of."""
     while True:
         event = (await live.until("session.status", sessionID=session))[-1]
-        if event["data"]["status"]["type"] == type:
+        if event["data"]["status"].get("outcome") == outcome:
             return event["data"]["status"]
 
 
@@ -93,7 +93,8 @@ async def test_what_may_have_been_sent_waits_for_a_person_who_has_it_sent_again(
             status = await told(live, session, "waiting")
         assert (found["waiting"], found["reason"], found["deaths"]) == (True, "unclear", 1)
         assert found["message"] == recovery.WAITING["unclear"]
-        assert status == {"type": "waiting", "reason": "unclear", "message": found["message"]}
+        said = {"reason": "unclear", "message": found["message"]}
+        assert status == {"type": "idle", "outcome": "waiting", **said}
         assert await failures(api, session) == []
         assert len(provider.requests) == 1
         await decide(api, session, "retry")
@@ -119,6 +120,31 @@ async def test_a_request_that_a_person_gives_up_is_a_failed_step_and_nothing_els
         assert len(provider.requests) == 1
         messages = await api.ask(session, "and now")
         assert messages[-1]["content"][-1]["text"] == "ok"
+
+
+async def test_what_waits_behind_a_request_that_is_given_up_is_run_to_the_last_prompt(
+    asking: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    """Also if the next prompt fails before anything is sent for it."""
+    provider.then(silent())
+    async with server_process(asking) as server:
+        session = await server.api.create()
+        await server.api.prompt(session, "think")
+        await provider.arrived(1)
+        for said in ("second", "third"):
+            await server.api.prompt(session, said, delivery="queue")
+        await server.kill()
+    async with restarted(asking) as api:
+        assert (await waiting(api, session))["waiting"] is True
+        await api.post(f"/api/session/{session}/agent", {"agent": "nobody"})
+        await decide(api, session, "abandon")
+        messages = await api.messages(session)
+        assert [m["text"] for m in messages if m["type"] == "user"] == ["think", "second", "third"]
+        first, *others = await failures(api, session)
+        assert first == recovery.ABANDONED
+        assert len(others) == 2
+        assert (await api.get("/api/session/active"))["data"] == {}
+    assert len(provider.requests) == 1
 
 
 async def test_a_new_prompt_gives_up_what_may_have_been_sent_and_goes_on(

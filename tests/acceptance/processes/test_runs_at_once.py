@@ -79,7 +79,7 @@ async def test_each_process_tells_what_another_one_runs(
         session = await a.api.create()
         async with b.api.stream("/api/event") as live:
             await a.api.prompt(session, "go")
-            assert await status(live, session) == "running"
+            assert await status(live, session) == "busy"
             active: JsonObject = (await b.api.get("/api/session/active"))["data"]
             assert active == {session: {"type": "running"}}
             hold.set()

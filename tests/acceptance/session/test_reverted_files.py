@@ -358,6 +358,31 @@ async def test_the_changes_of_a_deleted_session_are_forgotten_with_it(
             assert database.execute(f"SELECT * FROM {table}").fetchall() == []
 
 
+async def test_contents_that_only_a_deleted_session_needs_are_removed_with_it(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    def kept() -> set[str]:
+        store = folders.data / "snapshots"
+        return {path.read_text() for path in store.glob("??/*")}
+
+    async with running(folders) as instance:
+        api = instance.api
+        mine, _ = await worked(api, provider, write("a.txt", "mine\n"), write("a.txt", "2\n"))
+        await work(api, provider, mine, write("b.txt", "both\n"), write("b.txt", "3\n"))
+        other, _ = await worked(api, provider, write("c.txt", "both\n"), write("c.txt", "4\n"))
+        assert {"mine\n", "both\n"} <= kept()
+        assert (await api.call("DELETE", f"/api/session/{mine}")).status == 204
+        assert "mine\n" not in kept()
+        assert "both\n" in kept()
+        assert (await api.call("DELETE", f"/api/session/{other}")).status == 204
+        assert "both\n" not in kept()
+        # The same contents are kept again when they are needed again.
+        session, _ = await worked(api, provider, write("d.txt", "mine\n"))
+        again = await work(api, provider, session, write("d.txt", "5\n"))
+        await stage(api, session, again)
+        assert (folders.project / "d.txt").read_text() == "mine\n"
+
+
 async def test_files_are_not_moved_under_a_running_session(
     api: Api, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:

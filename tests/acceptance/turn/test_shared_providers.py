@@ -21,7 +21,7 @@ async def until_waiting(live: Stream, session: str) -> str:
     """What the Session says that it waits for."""
     while True:
         *_, told = await live.until("session.status", sessionID=session)
-        if told["data"]["status"]["type"] == "retrying":
+        if told["data"]["status"]["type"] == "retry":
             return told["data"]["status"]["message"]
 
 

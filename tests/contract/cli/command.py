@@ -52,14 +52,18 @@ class Installation:
         }
 
     def perdure(
-        self, *arguments: str, input: str = "", variables: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        input: str = "",
+        variables: Mapping[str, str] | None = None,
+        directory: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end, without a terminal."""
         environment = {**self.variables, **(variables or {})}
         if self._speaks_to_python(environment):
             return subprocess.run(
                 command(*arguments),
-                cwd=self.project,
+                cwd=directory or self.project,
                 env=environment,
                 input=input,
                 capture_output=True,
@@ -70,9 +74,22 @@ class Installation:
         return fork_server.run(
             arguments,
             variables=environment,
-            directory=self.project,
+            directory=directory or self.project,
             input=input,
             seconds_max=PATIENCE_SECONDS,
+        )
+
+    def python(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python program that uses the library."""
+        return subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            cwd=self.project,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
         )
 
     @contextmanager

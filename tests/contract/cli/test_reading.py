@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import urllib.request
 from typing import Final
 
@@ -30,7 +31,7 @@ def test_sessions_are_listed_newest_first_with_their_titles(installation: Instal
     for text in ("list the files here", "explain this runtime"):
         installation.perdure("run", *MODEL, text)
     lines = installation.perdure("sessions").stdout.splitlines()
-    titles = [line.rsplit("Z  ", 1)[1] for line in lines]
+    titles = [re.split(" {2,}", line)[-1] for line in lines]
     # Whether the model's own title was there before the program ended is left to chance.
     assert [title.removeprefix("Demo: ") for title in titles] == [
         "explain this runtime",

@@ -38,7 +38,7 @@ def test_a_fork_prints_its_id_and_a_deletion_takes_one_of_two(
     forked = installation.perdure("fork", session, "--id", "ses_forked")
     assert (forked.returncode, forked.stdout) == (0, "ses_forked\n")
     assert {found["id"] for found in listed(installation)} == {session, "ses_forked"}
-    deleted = installation.perdure("delete", session)
+    deleted = installation.perdure("delete", session, "--yes")
     assert (deleted.returncode, deleted.stdout) == (0, f"{session} is deleted\n")
     assert [found["id"] for found in listed(installation)] == ["ses_forked"]
 
@@ -49,7 +49,7 @@ def test_a_fork_prints_its_id_and_a_deletion_takes_one_of_two(
         ("rename", "ses_none", "x"),
         ("archive", "ses_none"),
         ("fork", "ses_none"),
-        ("delete", "ses_none"),
+        ("delete", "ses_none", "--yes"),
     ],
 )
 def test_a_session_that_is_not_there_is_named(

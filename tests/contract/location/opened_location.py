@@ -12,12 +12,15 @@ from perdure.host import environment
 from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http.web_pages import WebClient
+from perdure.host.mcp.connector import LocalMcpConnector
 from perdure.host.process.piped import LocalPipedProcesses
 from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses
 from perdure.location.config.config import Configuration
 from perdure.location.context.registry import ContextRegistry
 from perdure.location.factory import SharedServices
+from perdure.location.mcp.servers import McpServices
+from perdure.location.mcp.tool_lists import MemoryToolLists
 from perdure.location.project.project import Projects
 from perdure.location.project.repositories import Repositories
 from perdure.location.skills.downloads import SkillDownloads
@@ -132,6 +135,11 @@ class LocationFolders:
             open_files=self._open_files,
             terminals=LocalPtys(),
             servers=LocalPipedProcesses(),
+            mcp=McpServices(
+                connector=LocalMcpConnector(LocalPipedProcesses()),
+                lists=MemoryToolLists(),
+                start=self.background.append,
+            ),
             start=self.background.append,
             skill_downloads=SkillDownloads(
                 f"{self.environment.data_dir}/cache/skills",

@@ -66,6 +66,9 @@ EXCHANGES: Final[Mapping[str, str]] = {
     r"errors_session: create location missing dir: status 400 instead of 200": (
         "a Session works in a directory that is there"
     ),
+    r"errors_session: create extra field: status 400 instead of 200": (
+        "a field without effect is refused by its name"
+    ),
     r"errors_session: unknown route: status 404 instead of 200": "no page stands for any path",
     r"errors_session: wrong method: status 405 instead of 200": "no page stands for any path",
     r"errors_session: delete session: status 204 instead of 200": "Sessions can be deleted",

@@ -13,6 +13,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.live_event import StatusChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session.event import SessionEvent
+from perdure.schema.session.status import SessionIdle
 from perdure.server.app import HANDLERS
 from perdure.server.call import Call
 from perdure.server.handlers import session
@@ -38,7 +39,7 @@ def event(chunk: bytes) -> JsonObject:
 
 
 def status(text: str) -> StatusChanged:
-    return StatusChanged(session_id=SESSION, status={"type": text})
+    return StatusChanged(session_id=SESSION, status=SessionIdle(message=text))
 
 
 async def read_seqs(client: RawClient, count: int) -> list[int]:
@@ -154,7 +155,7 @@ async def test_a_live_stream_greets_and_then_relays(port: int, backend: Backend)
         hub.publish(status("one"), None)
         hub.publish(status("two"), LocationRef("/elsewhere"))
         told = events(await client.chunk())
-        assert [each["data"]["status"]["type"] for each in told] == ["one", "two"]
+        assert [each["data"]["status"]["message"] for each in told] == ["one", "two"]
     await until(lambda: not hub.has_readers)
 
 
@@ -167,7 +168,7 @@ async def test_a_live_stream_is_bounded_to_the_location_that_is_asked_for(
         await client.chunk()
         backend.runtime.hub.publish(status("elsewhere"), LocationRef("/b"))
         backend.runtime.hub.publish(status("here"), LocationRef("/a"))
-        assert event(await client.chunk())["data"]["status"] == {"type": "here"}
+        assert event(await client.chunk())["data"]["status"]["message"] == "here"
 
 
 async def test_a_reader_that_lags_is_told_before_it_is_let_go(port: int, backend: Backend) -> None:
@@ -254,4 +255,4 @@ async def test_a_hundred_readers_share_the_server(port: int, backend: Backend) -
         await listen.wait()
         backend.runtime.hub.publish(status("one"), None)
     assert len({reader.result() for reader in readers}) == 1
-    assert event(readers[0].result())["data"]["status"] == {"type": "one"}
+    assert event(readers[0].result())["data"]["status"]["message"] == "one"

@@ -1,6 +1,6 @@
 """A Location on a real disk with every built-in tool, and a permission desk that is read back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,12 +45,16 @@ class RecordedDesk:
     asked: list[PermissionAsk] = field(default_factory=list[PermissionAsk])
     meanwhile: Callable[[], object] | None = None
     """What another program does while a person decides."""
+    look: Callable[[PermissionAsk], Awaitable[None]] | None = None
+    """How a person looks at the request before deciding."""
     about_protected: Exception | None = None
     reading: Callable[[str], Effect] = permission.allow_all
     """What rules say to reading a file."""
 
     async def require(self, ask: PermissionAsk) -> None:
         self.asked.append(ask)
+        if self.look is not None:
+            await self.look(ask)
         if self.meanwhile is not None:
             self.meanwhile()
         if ask.protected and self.about_protected is not None:

@@ -68,7 +68,7 @@ async def _start(runtime: Runtime, site: Path, command: str) -> JobInfo:
 
 
 async def _take_over_and_check(runtime: Runtime, site: Path) -> None:
-    await runtime.jobs.adopt()
+    await runtime.jobs.adopt({SESSION})
     for job in await runtime.jobs.list(SESSION):
         if job.command == STAYS:
             await runtime.jobs.cancel(SESSION, job.id, quiet=True)

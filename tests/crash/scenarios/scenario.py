@@ -181,7 +181,7 @@ async def _opened(
         data_dir=str(root),
         default_directory=str(root),
         providers=(host_provider("crash", models),),
-        resumes=resumes,
+        resumes="all" if resumes else "none",
     )
     async with AsyncExitStack() as stack:
         processes = stack.enter_context(ProcessLocks(str(root / "processes"), ids.named("prc")))

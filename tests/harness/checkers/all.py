@@ -16,7 +16,7 @@ from tests.harness.checkers.inbox import (
     PromptsKeepTheirOrder,
 )
 from tests.harness.checkers.owed import OnlyOwedRuns
-from tests.harness.checkers.recovery import MarksEndWithTheirRuns
+from tests.harness.checkers.recovery import DeadlyRunsAreStopped, MarksEndWithTheirRuns
 from tests.harness.checkers.requests import PrefixIsStable, ReadersSeeTheSuffix, SnapshotEqualsTold
 from tests.harness.checkers.rows import GaplessSequence, MessagesTellTheLog, ProjectionsEqualFold
 from tests.harness.checkers.runs import (
@@ -39,6 +39,7 @@ CHECKERS: Final[tuple[type[Checker], ...]] = (
     RequestsBelongToOpenCalls,
     PromptsAreAnswered,
     MarksEndWithTheirRuns,
+    DeadlyRunsAreStopped,
     CompactionsEndWell,
     ExcludedIsNotCondensed,
     TasksAreToldOnce,

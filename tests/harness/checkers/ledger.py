@@ -177,7 +177,7 @@ class Ledger:
     def admission(self, message_id: MessageID) -> PromptAdmitted:
         ((stored, data),) = self.fetch(
             "SELECT e.type, e.data FROM session_input AS i"
-            " JOIN event AS e ON e.session_id = i.session_id AND e.seq = i.prompt_seq"
+            " JOIN event AS e ON e.session_id = i.session_id AND e.seq = i.admitted_seq"
             " WHERE i.id = :id",
             id=message_id,
         )

@@ -102,6 +102,8 @@ class Effect(State):
     process: str
     session_id: SessionID
     finished: bool = False
+    died: bool = False
+    """Whether its process was killed before it had come to an end."""
 
 
 class Witness:
@@ -114,6 +116,7 @@ class Witness:
         self.requests: list[Request] = []
         self.effects: dict[CallKey, Effect] = {}
         self._awaited: list[asyncio.Future[Effect]] = []
+        self._awaited_starts: list[asyncio.Future[Effect]] = []
         self._awaited_ends: list[asyncio.Future[SessionID]] = []
         self.stalls: dict[tuple[str, SessionID], int] = {}
         """Who waits for ever, until interrupted: how many of each run."""
@@ -374,6 +377,7 @@ class Witness:
         if self._alive(process) and not self._recorded(context):
             self.accuse("P4", f"the effect of call {key} was started before its record")
         effect = self.effects[key] = Effect(process, context.session_id)
+        _tell(self._awaited_starts, effect)
         return effect
 
     def _recorded(self, context: ToolCallContext) -> bool:
@@ -388,6 +392,15 @@ class Witness:
     def finished(self, effect: Effect) -> None:
         effect.finished = True
         _tell(self._awaited, effect)
+
+    def died(self, process: str) -> None:
+        """The process was killed, with all that it was doing."""
+        for effect in self.effects.values():
+            effect.died |= effect.process == process and not effect.finished
+
+    async def next_start(self) -> Effect:
+        """The next tool that begins, at the very moment."""
+        return await _next(self._awaited_starts)
 
     async def next_finish(self) -> Effect:
         """The next tool that comes to a good end, at the very moment."""

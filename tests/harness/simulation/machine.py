@@ -144,6 +144,7 @@ class SimulatedMachine:
         await process.virtual_process.died
         self._live_processes.leave(process.name)
         self.processes.remove(process)
+        self.witness.died(process.name)
 
     async def orphan(self, process: Process, *, after: int) -> None:
         """Everyone else takes it for dead while it still runs a little."""
@@ -240,6 +241,8 @@ class SimulatedMachine:
             data_dir=self._data,
             default_directory=self.project,
             providers=(host_provider("sim", dict.fromkeys(MODELS, provider)),),
+            # Every third process is a command of a person, in the directory of all Sessions.
+            resumes="directory" if int(name[1:]) % 3 == 0 else "all",
         )
         database = SqliteDatabase(self._path, inline=True)
         foundations = Platform(

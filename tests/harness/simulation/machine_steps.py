@@ -5,8 +5,10 @@ The table of all steps is in `steps`.
 
 import asyncio
 import os
+from contextlib import suppress
 from typing import Final
 
+from perdure.core import limits
 from tests.harness.simulation.clients import Clients
 from tests.harness.simulation.draws import running, some_delivery, some_session, waited_for
 from tests.support.unreadable import ANYWHERE, PROJECT_FILES, unreadable
@@ -14,6 +16,8 @@ from tests.support.unreadable import ANYWHERE, PROJECT_FILES, unreadable
 _PROCESSES_MAX: Final = 3
 _DAY_SECONDS: Final = 86_400
 _OPENING_SECONDS: Final = 1.5
+_CALL_SECONDS_MAX: Final = 4.0
+"""Longer than a process takes to go on with what another one left, and to be answered."""
 
 
 async def jump_clock(clients: Clients) -> None:
@@ -104,6 +108,27 @@ async def crash_while_asked(clients: Clients) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(clients.send(process, prompt))
         group.create_task(clients.machine.kill(process, after=after))
+
+
+async def crash_in_calls(clients: Clients) -> None:
+    """Each call of a Session brings its process down, and its model makes it again each time."""
+    machine = clients.machine
+    prompt = clients.write(some_session(clients), "steer")
+    machine.conditions.insistent = prompt.session_id
+    await clients.send(machine.some(), prompt)
+    with suppress(TimeoutError):
+        for _ in range(limits.RECOVERY_DEATHS_MAX + 2):
+            async with asyncio.timeout(_CALL_SECONDS_MAX):
+                while (
+                    effect := await machine.witness.next_start()
+                ).session_id != prompt.session_id:
+                    pass
+            victim = next((p for p in machine.processes if p.name == effect.process), None)
+            if victim is not None:
+                await machine.kill(victim, after=0)
+            if not machine.processes:
+                await machine.boot()
+    machine.conditions.insistent = None
 
 
 async def crash_everything(clients: Clients) -> None:

@@ -37,6 +37,8 @@ class Conditions(State):
 
     calm: bool = False
     """Only plain answers, so that the run can come to rest."""
+    insistent: SessionID | None = None
+    """The Session whose model makes the same call in every answer, whatever came of it."""
     outage: bool = False
     """The project's directory is gone; opening it for the first time fails."""
 
@@ -66,7 +68,7 @@ class SimulatedProvider:
 
     async def __call__(self, request: LLMRequest) -> AsyncGenerator[tuple[LLMEvent, ...]]:
         session_id = self._witness.asked(self._process, request)
-        for chunk in self._script(request):
+        for chunk in self._script(request, session_id):
             if isinstance(chunk, Delay):
                 await asyncio.sleep(chunk.seconds)
             elif isinstance(chunk, Stall):
@@ -90,10 +92,12 @@ class SimulatedProvider:
         finally:
             self._witness.stalls_end(self._process, session_id)
 
-    def _script(self, request: LLMRequest) -> list[Chunk]:
+    def _script(self, request: LLMRequest, session_id: SessionID) -> list[Chunk]:
         draw = Draw(self._chance, tuple(tool.name for tool in request.tools), self._next_call)
         if self._conditions.calm:
             return [*draw.text(), draw.finish("stop")]
+        if self._conditions.insistent == session_id and draw.offers("sim_work"):
+            return [*draw.call("sim_work"), draw.finish("tool-calls")]
         behaviours, weights = zip(*BEHAVIOURS, strict=True)
         (behaviour,) = self._chance.choices(behaviours, weights)
         return behaviour(draw)
@@ -111,6 +115,9 @@ class Draw:
         self.chance = chance
         self._tools = tools
         self._call_id = call_id
+
+    def offers(self, tool: str) -> bool:
+        return tool in self._tools
 
     def delay(self) -> Delay:
         return Delay(self.chance.choice((0.0, 0.001, 0.03, 0.4)))

@@ -48,6 +48,7 @@ from tests.harness.simulation.machine_steps import (
     close,
     crash,
     crash_everything,
+    crash_in_calls,
     crash_while_asked,
     crash_while_waited_for,
     hide_path,
@@ -83,6 +84,7 @@ WORK: Final[Weighted] = (
     (crash, 4),
     (crash_while_asked, 2),
     (crash_everything, 1),
+    (crash_in_calls, 1),
     (orphan, 3),
     (close, 2),
 )

@@ -24,6 +24,7 @@ OTHER_TOOLS: Final[Mapping[str, str]] = {
     "bash": "runs a command: its own rules and the sandbox bound it",
     "bash_background": "shows what a command of the same Session printed",
     "bash_approval": "asks about a command",
+    "bash_hosts": "asks about hosts of the network",
     "bash_sandbox": "prepares the sandbox of a command, and removes what may not be there",
     "question": "asks a person",
     "register": "lists the tools",

@@ -33,6 +33,38 @@ def test_an_ordinary_request_says_what_always_means() -> None:
     assert permission_prompt.render_choices(ASKED).endswith("[N]o: ")
 
 
+CHANGE: JsonObject = {
+    "path": "a.py",
+    "status": "modified",
+    "additions": 1,
+    "deletions": 1,
+    "patch": "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-old\n+new\n",
+}
+
+
+def test_an_edit_is_shown_with_its_diff_before_the_question() -> None:
+    request: JsonObject = {"action": "edit", "resources": ["a.py"], "changes": [CHANGE]}
+    assert permission_prompt.render_request(request, columns=80) == [
+        "  | --- a/a.py",
+        "  | +++ b/a.py",
+        "  | @@ -1 +1 @@",
+        "  | -old",
+        "  | +new",
+        "Allow edit?",
+        "  | a.py",
+    ]
+
+
+@pytest.mark.parametrize("hidden", ["\x1b[8m", "\u202e", "\u200b", "\u3164"])
+def test_a_diff_cannot_hide_anything(hidden: str) -> None:
+    change = {**CHANGE, "patch": f"+safe{hidden}; evil()\n"}
+    request: JsonObject = {"action": "edit", "resources": ["a.py"], "changes": [change]}
+    lines = permission_prompt.render_request(request, columns=80)
+    assert all(character.isprintable() for line in lines for character in line)
+    assert "\\u" in framed(lines)
+    assert any("characters that a terminal does not show" in line for line in lines)
+
+
 def test_a_command_is_shown_with_its_line_breaks_and_directory() -> None:
     assert shown("echo a\ntouch x") == [
         "Allow bash?",

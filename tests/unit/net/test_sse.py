@@ -90,3 +90,35 @@ def test_lines_of_no_or_little_data_are_bounded_too(line: bytes) -> None:
     reader = sse.Reader(bytes_max=1_000)
     with pytest.raises(FrameTooLargeError):
         list(itertools.chain.from_iterable(map(reader.feed, [line] * 1_100)))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"data: 1\n\ndata: 2\n\ndata: 3\n\n",
+        b"data: 1\n\ndata: 2\ndata: 3\n\n",
+        b"data: 1\n\n\ndata: 2\n\n",
+        b"data: 1\n\nevent: a\ndata: 2\n\ndata: 3\n\n",
+        b"data: 1\n\n: comment\n\ndata: 2\n\n",
+        b"data: 1\n\ndata:2\n\ndata: data: 3\n\ndata: 4\n\nda",
+        b"id: 1\ndata: 1\n\ndata: 2\n\n",
+        b"\xef\xbb\xbfdata: 1\n\ndata: 2\n\n",
+        b"data: \n\ndata: 2\n\n",
+    ],
+)
+def test_the_data_of_events_is_the_same_however_it_is_read(stream: bytes, end: bytes) -> None:
+    stream = stream.replace(b"\n", end)
+    for first, second in itertools.combinations_with_replacement(range(len(stream) + 1), 2):
+        pieces = [stream[:first], stream[first:second], stream[second:]]
+        whole, data = sse.Reader(bytes_max=MIB), sse.Reader(bytes_max=MIB)
+        expected = [frame.data for piece in pieces for frame in whole.feed(piece)]
+        assert [found for piece in pieces for found in data.feed_data(piece)] == expected
+        assert data.rest() == whole.rest()
+
+
+def test_the_data_of_many_events_may_be_larger_than_the_bound_of_one() -> None:
+    reader = sse.Reader(bytes_max=20)
+    assert list(reader.feed_data(b"data: 1\n\n" * 10)) == [b"1"] * 10
+    with pytest.raises(FrameTooLargeError):
+        list(reader.feed_data(b"data: 1\n\ndata: " + b"2" * 30 + b"\n\n"))

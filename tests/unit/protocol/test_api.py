@@ -81,6 +81,10 @@ POST /api/integration/attempt/{attemptID}/complete v2.integration.attempt.comple
 PATCH /api/credential/{credentialID} v2.credential.update
 DELETE /api/credential/{credentialID} v2.credential.remove
 GET /api/skill v2.skill.list
+GET /api/mcp v2.mcp.list
+POST /api/mcp/{name}/restart v2.mcp.restart
+POST /api/mcp/{name}/login v2.mcp.login
+POST /api/mcp/{name}/logout v2.mcp.logout
 GET /api/reference v2.reference.list
 GET /api/command v2.command.list
 GET /api/fs/read/* v2.fs.read

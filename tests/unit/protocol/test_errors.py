@@ -27,6 +27,7 @@ EXAMPLES: tuple[DomainError, ...] = (
     kinds.QuestionNotFoundError(QuestionID("que_1")),
     kinds.PtyNotFoundError(PtyID("pty_1")),
     kinds.JobNotFoundError(JobID("job_1")),
+    kinds.McpServerNotFoundError("git"),
     kinds.MethodNotAllowedError("PUT", ("GET",)),
     errors.RequestTimeoutError(),
     kinds.PromptConflictError(MessageID("msg_1")),

@@ -45,6 +45,9 @@ REASONS: Final[Mapping[str, str]] = {
     r" \.data\[\]\.(scope|directory|sessionID|agent|expires)\?: (string|number)": (
         "where an approval counts, and until when"
     ),
+    r"\+ v2\.(session\.)?permission\.\S+ answer \.data(\[\])?\.changes.*": (
+        "a person sees what an edit would change before allowing it"
+    ),
     r"- v2\.session\.permission\.create body \.source\..+": "see the next one",
     r"\+ v2\.session\.permission\.create body \.source<tool>.+": "a union as soon as null is",
     r"- \S+ answer \S+\.state\.attachments.+": "nothing ever fills it: files are content",
@@ -110,6 +113,16 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     r"\+ v2\.fs\.read parameter query path\?": (
         "the published path ends in an asterisk that no client can fill"
+    ),
+    r"\+ v2\.session\.\S+ body \.(prompt\.)?files\[\]\.mime\?: string": (
+        "older clients name the type of a file; it is accepted, and the content decides"
+    ),
+    r"\+ v2\.session\.create body \.(title|metadata)\?: .+": (
+        "a client may name and mark its Session"
+    ),
+    r"\+ \S+ answer \.data(\[\])?\.metadata\?: object": "and is told what it said",
+    r"\+ \S+ answer \.data(\[\])?\.permissions\S*: .+": (
+        "tools that a V1 client took away from the Session"
     ),
     r"[-+] v2\.pty\.connect (answer|media|status|parameter query location).*": (
         "what answers is a WebSocket, and the Location is named as everywhere"

@@ -48,7 +48,7 @@ def test_only_the_end_of_a_step_is_at_version_two() -> None:
 
 @requirement("S153")
 def test_readers_of_the_public_stream_see_all_but_the_creation() -> None:
-    hidden = {name for name, item in manifest.BY_STORED.items() if not item.public}
+    hidden = {name for name, item in manifest.BY_STORED.items() if not item.followed}
     assert hidden == {"session.created.1"}
 
 

@@ -110,6 +110,16 @@ export function isJobNotFound(value: unknown): value is JobNotFoundError {
   return hasTag(value, "JobNotFoundError")
 }
 
+export interface McpServerNotFoundError {
+  readonly _tag: "McpServerNotFoundError"
+  readonly name: string
+  readonly message: string
+}
+
+export function isMcpServerNotFound(value: unknown): value is McpServerNotFoundError {
+  return hasTag(value, "McpServerNotFoundError")
+}
+
 export interface MessageNotFoundError {
   readonly _tag: "MessageNotFoundError"
   readonly sessionID: string
@@ -257,6 +267,7 @@ export type DeclaredFailure =
   | InvalidCursorError
   | InvalidRequestError
   | JobNotFoundError
+  | McpServerNotFoundError
   | MessageNotFoundError
   | NotFoundError
   | PayloadTooLargeError

@@ -216,6 +216,29 @@ export interface LocationsTrustInput {
   readonly workspace?: string | undefined
 }
 
+export interface McpListInput {
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface McpRestartInput {
+  readonly name: string
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface McpLoginInput {
+  readonly name: string
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
+export interface McpLogoutInput {
+  readonly name: string
+  readonly directory?: string | undefined
+  readonly workspace?: string | undefined
+}
+
 export interface ModelsListInput {
   readonly directory?: string | undefined
   readonly workspace?: string | undefined
@@ -277,6 +300,8 @@ export interface SessionsCreateInput {
   readonly agent?: string | undefined
   readonly model?: types.ModelRef | undefined
   readonly location?: types.LocationRef | undefined
+  readonly title?: string | undefined
+  readonly metadata?: { readonly [key: string]: types.JsonValue } | undefined
 }
 
 export interface SessionsListInput {
@@ -1355,6 +1380,85 @@ export class LocationsGroup {
   }
 }
 
+export class McpGroup {
+  readonly #wire: Wire
+
+  constructor(wire: Wire) {
+    this.#wire = wire
+  }
+
+  /**
+   * List the MCP servers of a Location and their states; starts nothing.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  list(
+    input: McpListInput = {},
+    options: CallOptions = {},
+  ): Promise<readonly types.McpServerInfo[]> {
+    return this.#wire.items<types.McpServerInfo>(
+      "GET",
+      "/api/mcp",
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+
+  /**
+   * Start an MCP server again.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `McpServerNotFoundError`,
+   * `ForbiddenError`, `TooManyRequestsError`, `StorageError`, `ServiceUnavailableError`.
+   */
+  restart(input: McpRestartInput, options: CallOptions = {}): Promise<types.McpServerInfo> {
+    return this.#wire.data<types.McpServerInfo>(
+      "POST",
+      `/api/mcp/${segment(input.name)}/restart`,
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+
+  /**
+   * Begin a login to a remote MCP server; complete it as an attempt.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `McpServerNotFoundError`,
+   * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   */
+  login(input: McpLoginInput, options: CallOptions = {}): Promise<types.Attempt> {
+    return this.#wire.data<types.Attempt>(
+      "POST",
+      `/api/mcp/${segment(input.name)}/login`,
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+
+  /**
+   * Remove the stored login of an MCP server.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `McpServerNotFoundError`,
+   * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`.
+   */
+  logout(input: McpLogoutInput, options: CallOptions = {}): Promise<void> {
+    return this.#wire.done(
+      "POST",
+      `/api/mcp/${segment(input.name)}/logout`,
+      {
+        query: { "location[directory]": input.directory, "location[workspace]": input.workspace },
+      },
+      options,
+    )
+  }
+}
+
 export class ModelsGroup {
   readonly #wire: Wire
 
@@ -1639,7 +1743,14 @@ export class SessionsGroup {
       "POST",
       "/api/session",
       {
-        body: { id: input.id, agent: input.agent, model: input.model, location: input.location },
+        body: {
+          id: input.id,
+          agent: input.agent,
+          model: input.model,
+          location: input.location,
+          title: input.title,
+          metadata: input.metadata,
+        },
       },
       options,
     )
@@ -2452,6 +2563,7 @@ export class Groups {
   readonly health: HealthGroup
   readonly integrations: IntegrationsGroup
   readonly locations: LocationsGroup
+  readonly mcp: McpGroup
   readonly models: ModelsGroup
   readonly permissions: PermissionsGroup
   readonly projects: ProjectsGroup
@@ -2472,6 +2584,7 @@ export class Groups {
     this.health = new HealthGroup(wire)
     this.integrations = new IntegrationsGroup(wire)
     this.locations = new LocationsGroup(wire)
+    this.mcp = new McpGroup(wire)
     this.models = new ModelsGroup(wire)
     this.permissions = new PermissionsGroup(wire)
     this.projects = new ProjectsGroup(wire)

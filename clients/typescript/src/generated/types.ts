@@ -472,6 +472,7 @@ export interface FileInput {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly source?: TextSource | undefined
+  readonly mime?: string | undefined
 }
 
 /** A file that differs from the commit that is checked out. */
@@ -622,6 +623,33 @@ export interface LocationInfo {
 export interface LocationRef {
   readonly directory: string
   readonly workspaceID?: string | undefined
+}
+
+/** The state or the tools of an MCP server changed: list them again. */
+export type McpChanged = Record<string, never>
+
+/** `mcp.changed`. */
+export interface McpChangedEvent {
+  readonly id: string
+  readonly type: "mcp.changed"
+  readonly location?: LocationRef | undefined
+  readonly data: McpChanged
+}
+
+export interface McpServerInfo {
+  readonly name: string
+  readonly type: "local" | "remote"
+  readonly status:
+    | "connected"
+    | "disabled"
+    | "failed"
+    | "needs_auth"
+    | "starting"
+    | "untrusted"
+    | "waiting"
+  readonly tools?: readonly string[] | undefined
+  readonly error?: string | undefined
+  readonly problems?: readonly string[] | undefined
 }
 
 /** The user excluded a message, or one result in it, from what the model is sent. */
@@ -844,6 +872,7 @@ export interface PermissionRequest {
   readonly save?: readonly string[] | undefined
   readonly metadata?: { readonly [key: string]: JsonValue } | undefined
   readonly source?: PermissionSource | undefined
+  readonly changes?: readonly ProposedChange[] | undefined
 }
 
 /** `permission.v2.asked`. */
@@ -968,6 +997,15 @@ export interface PromptRevisedEvent {
   readonly durable: DurablePlace
   readonly location?: LocationRef | undefined
   readonly data: PromptRevised
+}
+
+/** What a tool would do to one file if it is allowed. */
+export interface ProposedChange {
+  readonly path: string
+  readonly status: "added" | "deleted" | "modified"
+  readonly additions: number
+  readonly deletions: number
+  readonly patch: string
 }
 
 /** The baseline of the current Context Epoch, the messages after it, and the next request. */
@@ -1448,6 +1486,32 @@ export interface SessionBudget {
   readonly turns?: number | undefined
 }
 
+export interface SessionBusy {
+  readonly type: "busy"
+}
+
+export interface SessionCreated {
+  readonly sessionID: string
+  readonly info: SessionSeed
+}
+
+/** `session.created`. */
+export interface SessionCreatedEvent {
+  readonly id: string
+  readonly type: "session.created"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: SessionCreated
+}
+
+/** Nothing runs. The fields are extensions: why, if the last run did not end by itself. */
+export interface SessionIdle {
+  readonly type: "idle"
+  readonly outcome?: "failed" | "waiting" | undefined
+  readonly reason?: "deaths" | "unclear" | undefined
+  readonly message?: string | undefined
+}
+
 export interface SessionInfo {
   readonly id: string
   readonly projectID: string
@@ -1463,6 +1527,8 @@ export interface SessionInfo {
   readonly revert?: RevertState | undefined
   readonly budget?: SessionBudget | undefined
   readonly substitute?: ModelSubstitute | undefined
+  readonly metadata?: { readonly [key: string]: JsonValue } | undefined
+  readonly permissions?: readonly Rule[] | undefined
 }
 
 /** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
@@ -1477,6 +1543,34 @@ export interface SessionReplayedEvent {
   readonly type: "session.replayed"
   readonly location?: LocationRef | undefined
   readonly data: SessionReplayed
+}
+
+/** A request waits: after a failure, or with `attempt` 0 for the limits of its provider. */
+export interface SessionRetrying {
+  readonly type: "retry"
+  readonly attempt: number
+  readonly message: string
+  readonly next: number
+}
+
+/** The Session at its creation. */
+export interface SessionSeed {
+  readonly id: string
+  readonly slug: string
+  readonly projectID: string
+  readonly directory: string
+  readonly path: string
+  readonly title: string
+  readonly version: string
+  readonly cost: number
+  readonly tokens: TokenUsage
+  readonly time: SessionTime
+  readonly workspaceID?: string | undefined
+  readonly parentID?: string | undefined
+  readonly agent?: string | undefined
+  readonly model?: ModelRef | undefined
+  readonly metadata?: { readonly [key: string]: JsonValue } | undefined
+  readonly permissions?: readonly Rule[] | undefined
 }
 
 /** The newest messages in chronological order. Follow the durable stream after `seq`. */
@@ -1586,10 +1680,10 @@ export interface SpentEvent {
   readonly data: Spent
 }
 
-/** A Session started to run in this process, became idle, or failed outside any step. */
+/** A Session started to run, waits to send a request again, or became idle. */
 export interface StatusChanged {
   readonly sessionID: string
-  readonly status: { readonly [key: string]: JsonValue }
+  readonly status: SessionIdle | SessionBusy | SessionRetrying
 }
 
 /** `session.status`. */
@@ -2020,6 +2114,20 @@ export interface ToolTime {
   readonly excluded?: number | undefined
 }
 
+/** A project was trusted, or its configuration asks for other things than before. */
+export interface TrustChanged {
+  readonly trusted: boolean
+  readonly off: readonly TrustWish[]
+}
+
+/** `location.trust.updated`. */
+export interface TrustChangedEvent {
+  readonly id: string
+  readonly type: "location.trust.updated"
+  readonly location?: LocationRef | undefined
+  readonly data: TrustChanged
+}
+
 /** Whether all requests of a Location's configuration are granted, and which are not. */
 export interface TrustInfo {
   readonly trusted: boolean
@@ -2208,9 +2316,12 @@ export type LiveEvent =
   | CatalogChangedEvent
   | ModelsRefreshedEvent
   | TodosChangedEvent
+  | TrustChangedEvent
+  | McpChangedEvent
   | FileEditedEvent
   | PtyCreatedEvent
   | PtyUpdatedEvent
   | PtyExitedEvent
   | PtyDeletedEvent
+  | SessionCreatedEvent
   | DurableEvent

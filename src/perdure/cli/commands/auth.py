@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         examples="perdure auth list\nperdure auth login anthropic\nperdure auth logout anthropic",
     )
     options.add_attach(parser)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="what to do"
+    )
     listed = actions.add_parser("list", help="list the connected providers")
     listed.add_argument("--all", action="store_true", help="list the other providers too")
     options.add_format(listed)

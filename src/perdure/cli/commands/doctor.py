@@ -15,6 +15,7 @@ import apsw
 
 from perdure.cli import options, terminal
 from perdure.cli.problem import FAILED_STATUS, Problem
+from perdure.core.sandbox.settings import SandboxSettings
 from perdure.host import data_directory
 from perdure.host.credentials import secrets
 from perdure.host.credentials.secrets import SecretFileError
@@ -27,7 +28,8 @@ from perdure.location.config.config import Configuration
 from perdure.location.config.trust import TrustedAhead, TrustFileError
 from perdure.location.project import project
 from perdure.ports import DatabaseError
-from perdure.ports.sandbox import Wall
+from perdure.ports.sandbox import FILTERING_WALLS, Wall
+from perdure.schema import redaction
 from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database import sqlite_connection
@@ -44,9 +46,11 @@ _WALLS: Final[dict[Wall, str]] = {
     "namespaces": "namespaces: own files, processes and network; secrets are hidden",
     "bubblewrap": "bubblewrap: own files, processes and network; secrets are hidden; a command"
     " takes a little longer to start",
-    "seatbelt": "sandbox-exec: files, network and signals. It cannot hide other processes",
+    "seatbelt": "sandbox-exec: files, network and signals. It cannot hide other processes, or allow"
+    " single hosts of the network",
     "landlock": "landlock: files and sockets. It cannot keep commands from changing git hooks and"
-    " the modes of files, or from seeing the names of other processes",
+    " the modes of files, or from seeing the names of other processes, or allow single hosts of"
+    " the network",
 }
 """For each kind of sandbox: what it bounds, and what it cannot do."""
 
@@ -78,7 +82,9 @@ def main(argv: list[str]) -> int:
     findings = (*repaired, *examine(environment, os.getcwd()))
     for finding in findings:
         mark = " " if finding.state == "fine" else "!"
-        terminal.print_output(f"{mark} {finding.subject:20}{finding.text}\n")
+        # A finding may quote a configuration or the answer of another program.
+        text = redaction.redact(finding.text)
+        terminal.print_output(f"{mark} {finding.subject:20}{text}\n")
     broken = any(finding.state == "broken" for finding in findings)
     return FAILED_STATUS if broken else 0
 
@@ -146,8 +152,22 @@ def _sandbox(environment: Environment, directory: str) -> Iterator[Finding]:
             yield Finding("sandbox", f"{trial.wall} cannot be used here: {trial.problem}")
         else:
             yield Finding("sandbox", _WALLS[trial.wall])
-    if all(trial.problem for trial in trials):
+    wall: Wall | None = next((trial.wall for trial in trials if not trial.problem), None)
+    if wall is None:
         yield Finding("sandbox", "none: commands can reach all that you can; rules still apply")
+    elif settings.sandbox.mode != "danger-full-access":
+        yield Finding("sandbox network", _network(settings.sandbox, wall))
+
+
+def _network(settings: SandboxSettings, wall: Wall) -> str:
+    if settings.network:
+        return "all of it"
+    if settings.hosts is None:
+        return "none, but for hosts that you are asked about" if wall in FILTERING_WALLS else "none"
+    if wall not in FILTERING_WALLS:
+        return f"none: {wall} cannot enforce the list of hosts in `sandbox.network`"
+    listed = ", ".join(map(str, settings.hosts.entries))
+    return f"through a filtering proxy, to {listed or 'no host'}"
 
 
 def _paths(environment: Environment) -> Iterator[Finding]:

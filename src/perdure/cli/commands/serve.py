@@ -8,9 +8,11 @@ imports only what every server needs.
 import asyncio
 import logging
 import os
+import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -30,6 +32,7 @@ from perdure.net import loopback
 from perdure.ports import DatabaseError
 from perdure.runtime.app.runtime import RuntimeSettings, open_runtime
 from perdure.runtime.ops.metrics import Telemetry
+from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
 from perdure.server.serve import serve
 from perdure.server.settings import ServerSettings
@@ -38,6 +41,15 @@ from perdure.version import __version__
 logger = logging.getLogger(__name__)
 
 _TELEMETRY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_OPENCODE: Final = "opencode"
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*]+(:\*)?")
+OPENCODE_ORIGINS: Final = (
+    "oc://renderer",
+    "tauri://localhost",
+    "https://app.opencode.ai",
+    "http://localhost:*",
+)
+"""The pages of OpenCode's desktop and web app."""
 
 
 def main(argv: list[str]) -> int:
@@ -73,10 +85,13 @@ class _Arguments(Value, kw_only=True):
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
     v1: bool
+    opencode: bool
+    """Whether the server is started as `opencode serve` is."""
     open_metrics: bool
     local_models: bool
     trusts: bool
     permission_timeout: float | None
+    unattended: Headless
     log_format: str
     log_level: str
 
@@ -101,7 +116,8 @@ def _parse(argv: list[str]) -> _Arguments:
         metavar="ORIGIN",
         action="append",
         default=[],
-        help="let web pages of ORIGIN call; may be repeated",
+        help="let web pages of ORIGIN call, such as http://localhost:3000 (port * for any);"
+        " `opencode` stands for OpenCode's desktop and web app; may be repeated",
     )
     parser.add_argument(
         "--allow-host",
@@ -114,31 +130,62 @@ def _parse(argv: list[str]) -> _Arguments:
         "--no-v1", action="store_true", help="serve the V2 contract alone, without the V1 routes"
     )
     parser.add_argument(
+        "--opencode",
+        action="store_true",
+        help="behave as `opencode serve` for programs that start it: print its line, and without"
+        " OPENCODE_SERVER_PASSWORD require no password on loopback addresses",
+    )
+    parser.add_argument(
         "--open-metrics", action="store_true", help="answer GET /metrics without the password"
     )
     parser.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
-    parser.add_argument("--log-level", choices=logs.LEVELS, default="info", help="default: info")
+    parser.add_argument(
+        "--log-level",
+        choices=logs.LEVELS,
+        type=_read_level,
+        default="info",
+        help="default: info",
+    )
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser, default=limits.PERMISSION_WAIT_SECONDS)
+    options.add_unattended(
+        parser,
+        help="what to do with a permission request or a question while no client listens to events",
+        default="wait",
+    )
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"--port {given.port} is not between 0 and 65535")
+    for origin in given.cors:
+        if origin != _OPENCODE and not _ORIGIN.fullmatch(origin):
+            parser.error(f"--cors {origin} is no origin; an example is http://localhost:3000")
     return _Arguments(
         hostname=given.hostname,
         port=given.port,
         data_dir=given.data_dir,
         auth=not given.no_auth,
-        origins=tuple(given.cors),
+        origins=tuple(dict.fromkeys(chain.from_iterable(map(_expand_origin, given.cors)))),
         hosts=tuple(given.allow_host),
         v1=not given.no_v1,
+        opencode=given.opencode or os.path.basename(sys.argv[0]) == _OPENCODE,
         open_metrics=given.open_metrics,
         local_models=given.local_models,
         trusts=given.trust,
         permission_timeout=given.permission_timeout,
+        unattended=given.unattended,
         log_format=given.log_format,
         log_level=given.log_level,
     )
+
+
+def _read_level(given: str) -> str:
+    """A level in the words of Python or of OpenCode, which says `WARN`."""
+    return {"warn": "warning"}.get(given.lower(), given.lower())
+
+
+def _expand_origin(given: str) -> tuple[str, ...]:
+    return OPENCODE_ORIGINS if given == _OPENCODE else (given,)
 
 
 def _telemetry(environment: Environment) -> AbstractContextManager[Telemetry | None]:
@@ -164,7 +211,9 @@ def _settings(
         )
     variables = environment.variables
     password = variables.get("OPENCODE_SERVER_PASSWORD") if arguments.auth else None
-    if arguments.auth and not password:
+    # A program that starts `opencode serve` has no way to learn a password that is generated.
+    is_open = arguments.opencode and loopback.is_loopback_name(arguments.hostname)
+    if arguments.auth and not password and not is_open:
         password = secrets.load_server_password(environment.data_dir)
     return ServerSettings(
         default_directory=os.getcwd(),
@@ -200,6 +249,7 @@ async def _serve(
         default_directory=settings.default_directory,
         local_models=arguments.local_models,
         permission_timeout=arguments.permission_timeout,
+        unattended=arguments.unattended,
         installed_plugins=True,
         telemetry=telemetry,
         grace_seconds=limits.SUSPEND_SECONDS_MAX,
@@ -231,6 +281,7 @@ def _announce(
         f"data      {environment.data_dir}\n"
         f"password  {_describe_password(environment, settings)}\n"
         f"models    {_describe_models(environment)}\n"
+        + (f"opencode server listening on http://{host}:{port}\n" if arguments.opencode else "")
     )
     sys.stdout.flush()
 

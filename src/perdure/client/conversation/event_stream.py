@@ -4,9 +4,10 @@ Invariant: every durable event is given once and in order.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from perdure.client.conversation.requests import RequestAnswers
 from perdure.client.conversation.tasks import only_error
@@ -16,8 +17,11 @@ from perdure.client.reconnect import may_recover
 from perdure.client.typed_events import DurableEvent, LiveEvent
 from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.approval.question import QuestionRequest
+from perdure.schema.errors import ServiceUnavailableError
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import ServerLagged
+
+T = TypeVar("T")
 
 PAUSE_SECONDS: Final = 0.5
 SECONDS_AWAY_MAX: Final = 60.0
@@ -101,11 +105,26 @@ class EventStream:
     async def _missed(self, after: Seq) -> AsyncGenerator[DurableEvent]:
         has_more = True
         while has_more:
-            page = await self._client.sessions.history(self._session_id, after=after)
+            read = partial(self._client.sessions.history, self._session_id, after=after)
+            page = await patiently(read)
             for event in page.items:
                 after = event.durable.seq
                 yield event
             has_more = page.has_more
+
+
+async def patiently(call: Callable[[], Awaitable[T]]) -> T:
+    """The result of a call, which is made again while the server is away, stops or is blocked."""
+    away = 0.0
+    while True:
+        try:
+            return await call()
+        except (ClientError, ServiceUnavailableError) as error:
+            away += PAUSE_SECONDS
+            passes = isinstance(error, ServiceUnavailableError) or may_recover(error)
+            if not passes or away > SECONDS_AWAY_MAX:
+                raise
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 def _session_of(event: LiveEvent) -> SessionID | None:

@@ -6,11 +6,12 @@ call does not end the run; `interrupt` does.
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Generic, TypeVar, overload
 
-from perdure.client.conversation.event_stream import PAUSE_SECONDS, SECONDS_AWAY_MAX, EventStream
+from perdure.client.conversation.event_stream import EventStream, patiently
 from perdure.client.conversation.output import ATTEMPTS, OutputError, OutputType
 from perdure.client.conversation.requests import (
     Elsewhere,
@@ -21,9 +22,7 @@ from perdure.client.conversation.requests import (
 )
 from perdure.client.conversation.result import Result
 from perdure.client.conversation.tasks import only_error, running
-from perdure.client.errors import ClientError
 from perdure.client.generated.typed_groups import TypedGroups
-from perdure.client.reconnect import may_recover
 from perdure.client.typed_events import LiveEvent
 from perdure.schema.errors import PerdureError
 from perdure.schema.ids import MessageID, Seq, SessionID, message_from_external
@@ -188,25 +187,32 @@ class Session:
         prompt = PromptInput(text=text, files=named) if named else PromptInput(text=text)
         # With an id of its own, a prompt that is sent again is admitted once.
         message_id = message_from_external(secrets.token_hex(16))
-        receipt = await _patiently(
+        receipt = await patiently(
             lambda: self._client.sessions.prompt(self.id, prompt=prompt, id=message_id)
         )
         return receipt.id, receipt.admitted_seq
 
     async def _wait(self) -> None:
         """Wait until the Session is idle, also across a restart of the server."""
-        await _patiently(lambda: self._client.sessions.wait(self.id))
+        await patiently(lambda: self._client.sessions.wait(self.id))
 
     async def _complete(self, since: MessageID) -> Answer[None]:
         messages = await self._load_since(since)
         answer = Answer(session=self, messages=messages, output=None)
-        if answer.failure is not None:
+        if answer.failure is None:
+            return answer
+        found = await patiently(lambda: self._client.sessions.recovery.get(self.id))
+        if not found.waiting:
             raise AnswerError(answer.failure, answer)
-        return answer
+        raise AnswerError(
+            f"{found.message}. Decide about it with `perdure recover {self.id}`, or send another"
+            " prompt.",
+            answer,
+        )
 
     async def _load_since(self, since: MessageID) -> tuple[SessionMessage, ...]:
         newest: list[SessionMessage] = []
-        page = await self._client.sessions.messages(self.id, order="desc")
+        page = await patiently(lambda: self._client.sessions.messages(self.id, order="desc"))
         while True:
             for message in page.items:
                 newest.append(message)
@@ -215,17 +221,5 @@ class Session:
             if page.next is None:
                 # The prompt was never promoted: nothing of this is its answer.
                 return ()
-            page = await self._client.sessions.messages(self.id, cursor=page.next)
-
-
-async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
-    """The result of a call, which is made again while the server is away."""
-    away = 0.0
-    while True:
-        try:
-            return await call()
-        except ClientError as error:
-            away += PAUSE_SECONDS
-            if not may_recover(error) or away > SECONDS_AWAY_MAX:
-                raise
-            await asyncio.sleep(PAUSE_SECONDS)
+            read = partial(self._client.sessions.messages, self.id, cursor=page.next)
+            page = await patiently(read)

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from perdure.schema.session.usage import SessionUsage
     from perdure.schema.settings.agent import AgentInfo
     from perdure.schema.settings.command import CommandInfo
+    from perdure.schema.settings.mcp import McpServerInfo
     from perdure.schema.settings.reference import ReferenceInfo
     from perdure.schema.settings.skill import SkillInfo
     from perdure.schema.settings.trust import TrustInfo
@@ -694,6 +695,73 @@ class LocationsGroup:
         )
 
 
+class McpGroup:
+    def __init__(self, group: typed_operations.McpGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """List the MCP servers of a Location and their states; starts nothing."""
+        return self._blocking.run(
+            self._group.list(directory=directory, workspace=workspace, options=options),
+        )
+
+    def restart(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> McpServerInfo:
+        """Start an MCP server again."""
+        return self._blocking.run(
+            self._group.restart(
+                name=name,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
+    def login(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> Attempt:
+        """Begin a login to a remote MCP server; complete it as an attempt."""
+        return self._blocking.run(
+            self._group.login(name=name, directory=directory, workspace=workspace, options=options),
+        )
+
+    def logout(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Remove the stored login of an MCP server."""
+        return self._blocking.run(
+            self._group.logout(
+                name=name,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
+
 class ModelsGroup:
     def __init__(self, group: typed_operations.ModelsGroup, blocking: Blocking) -> None:
         self._group = group
@@ -884,11 +952,21 @@ class SessionsGroup:
         agent: str | None = None,
         model: ModelRef | str | None = None,
         location: LocationRef | None = None,
+        title: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
         return self._blocking.run(
-            self._group.create(id=id, agent=agent, model=model, location=location, options=options),
+            self._group.create(
+                id=id,
+                agent=agent,
+                model=model,
+                location=location,
+                title=title,
+                metadata=metadata,
+                options=options,
+            ),
         )
 
     def list(
@@ -1513,6 +1591,7 @@ class BlockingGroups:
         self.health = HealthGroup(groups.health, blocking)
         self.integrations = IntegrationsGroup(groups.integrations, blocking)
         self.locations = LocationsGroup(groups.locations, blocking)
+        self.mcp = McpGroup(groups.mcp, blocking)
         self.models = ModelsGroup(groups.models, blocking)
         self.permissions = PermissionsGroup(groups.permissions, blocking)
         self.projects = ProjectsGroup(groups.projects, blocking)

@@ -114,6 +114,16 @@ def is_job_not_found(value: object) -> TypeGuard[JobNotFoundError]:
     return has_tag(value, "JobNotFoundError")
 
 
+class McpServerNotFoundError(TypedDict):
+    _tag: Literal["McpServerNotFoundError"]
+    name: str
+    message: str
+
+
+def is_mcp_server_not_found(value: object) -> TypeGuard[McpServerNotFoundError]:
+    return has_tag(value, "McpServerNotFoundError")
+
+
 class MessageNotFoundError(TypedDict):
     _tag: Literal["MessageNotFoundError"]
     sessionID: str

@@ -647,6 +647,73 @@ class LocationsGroup:
         )
 
 
+class McpGroup:
+    def __init__(self, group: wire_groups.McpGroup, blocking: Blocking) -> None:
+        self._group = group
+        self._blocking = blocking
+
+    def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.McpServerInfo, ...]:
+        """List the MCP servers of a Location and their states; starts nothing."""
+        return self._blocking.run(
+            self._group.list(directory=directory, workspace=workspace, options=options),
+        )
+
+    def restart(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.McpServerInfo:
+        """Start an MCP server again."""
+        return self._blocking.run(
+            self._group.restart(
+                name=name,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
+    def login(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.Attempt:
+        """Begin a login to a remote MCP server; complete it as an attempt."""
+        return self._blocking.run(
+            self._group.login(name=name, directory=directory, workspace=workspace, options=options),
+        )
+
+    def logout(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Remove the stored login of an MCP server."""
+        return self._blocking.run(
+            self._group.logout(
+                name=name,
+                directory=directory,
+                workspace=workspace,
+                options=options,
+            ),
+        )
+
+
 class ModelsGroup:
     def __init__(self, group: wire_groups.ModelsGroup, blocking: Blocking) -> None:
         self._group = group
@@ -837,11 +904,21 @@ class SessionsGroup:
         agent: str | None = None,
         model: types.ModelRef | None = None,
         location: types.LocationRef | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
         return self._blocking.run(
-            self._group.create(id=id, agent=agent, model=model, location=location, options=options),
+            self._group.create(
+                id=id,
+                agent=agent,
+                model=model,
+                location=location,
+                title=title,
+                metadata=metadata,
+                options=options,
+            ),
         )
 
     def list(
@@ -1466,6 +1543,7 @@ class SyncGroups:
         self.health = HealthGroup(groups.health, blocking)
         self.integrations = IntegrationsGroup(groups.integrations, blocking)
         self.locations = LocationsGroup(groups.locations, blocking)
+        self.mcp = McpGroup(groups.mcp, blocking)
         self.models = ModelsGroup(groups.models, blocking)
         self.permissions = PermissionsGroup(groups.permissions, blocking)
         self.projects = ProjectsGroup(groups.projects, blocking)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         HealthGroup,
         IntegrationsGroup,
         LocationsGroup,
+        McpGroup,
         ModelsGroup,
         PermissionsGroup,
         ProjectsGroup,
@@ -83,6 +84,12 @@ class TypedGroups:
         from perdure.client.generated.typed_operations import LocationsGroup
 
         return LocationsGroup(self._typed_wire)
+
+    @cached_property
+    def mcp(self) -> McpGroup:
+        from perdure.client.generated.typed_operations import McpGroup
+
+        return McpGroup(self._typed_wire)
 
     @cached_property
     def models(self) -> ModelsGroup:

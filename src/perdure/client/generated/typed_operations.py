@@ -77,6 +77,7 @@ from perdure.schema.session.todo import Todo
 from perdure.schema.session.usage import SessionUsage
 from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.command import CommandInfo
+from perdure.schema.settings.mcp import McpServerInfo
 from perdure.schema.settings.reference import ReferenceInfo
 from perdure.schema.settings.skill import SkillInfo
 from perdure.schema.settings.trust import TrustInfo
@@ -763,6 +764,77 @@ class LocationsGroup:
         )
 
 
+class McpGroup:
+    def __init__(self, wire: TypedWire) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """List the MCP servers of a Location and their states; starts nothing."""
+        return await self._wire.data(
+            tuple[McpServerInfo, ...],
+            "GET",
+            "/api/mcp",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def restart(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> McpServerInfo:
+        """Start an MCP server again."""
+        return await self._wire.data(
+            McpServerInfo,
+            "POST",
+            f"/api/mcp/{segment(name)}/restart",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def login(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> Attempt:
+        """Begin a login to a remote MCP server; complete it as an attempt."""
+        return await self._wire.data(
+            Attempt,
+            "POST",
+            f"/api/mcp/{segment(name)}/login",
+            location=(directory, workspace),
+            options=options,
+        )
+
+    async def logout(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Remove the stored login of an MCP server."""
+        return await self._wire.done(
+            "POST",
+            f"/api/mcp/{segment(name)}/logout",
+            location=(directory, workspace),
+            options=options,
+        )
+
+
 class ModelsGroup:
     def __init__(self, wire: TypedWire) -> None:
         self._wire = wire
@@ -981,6 +1053,8 @@ class SessionsGroup:
         agent: str | None = None,
         model: ModelRef | str | None = None,
         location: LocationRef | None = None,
+        title: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -988,7 +1062,14 @@ class SessionsGroup:
             SessionInfo,
             "POST",
             "/api/session",
-            body=CreateSession(id=id, agent=agent, model=as_model(model), location=location),
+            body=CreateSession(
+                id=id,
+                agent=agent,
+                model=as_model(model),
+                location=location,
+                title=title,
+                metadata=metadata,
+            ),
             options=options,
         )
 

@@ -683,6 +683,7 @@ class FileInput(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     source: NotRequired[TextSource]
+    mime: NotRequired[str]
 
 
 class FileStatus(TypedDict):
@@ -904,6 +905,30 @@ class LocationInfo(TypedDict):
     workspaceID: NotRequired[str]
 
 
+class McpChanged(TypedDict):
+    """The state or the tools of an MCP server changed: list them again."""
+
+
+class McpChangedEvent(TypedDict):
+    """`mcp.changed`."""
+
+    id: str
+    type: Literal["mcp.changed"]
+    location: NotRequired[LocationRef]
+    data: McpChanged
+
+
+class McpServerInfo(TypedDict):
+    name: str
+    type: Literal["local", "remote"]
+    status: Literal[
+        "connected", "disabled", "failed", "needs_auth", "starting", "untrusted", "waiting"
+    ]
+    tools: NotRequired[list[str]]
+    error: NotRequired[str]
+    problems: NotRequired[list[str]]
+
+
 class MessageExcluded(TypedDict):
     """The user excluded a message, or one result in it, from what the model is sent."""
 
@@ -1123,6 +1148,16 @@ class PermissionSource(TypedDict):
     callID: str
 
 
+class ProposedChange(TypedDict):
+    """What a tool would do to one file if it is allowed."""
+
+    path: str
+    status: Literal["added", "deleted", "modified"]
+    additions: int
+    deletions: int
+    patch: str
+
+
 class PermissionRequest(TypedDict):
     id: str
     sessionID: str
@@ -1131,6 +1166,7 @@ class PermissionRequest(TypedDict):
     save: NotRequired[list[str]]
     metadata: NotRequired[dict[str, JsonValue]]
     source: NotRequired[PermissionSource]
+    changes: NotRequired[list[ProposedChange]]
 
 
 class PermissionRequestEvent(TypedDict):
@@ -1775,10 +1811,59 @@ class SessionActivity(TypedDict):
     type: Literal["running"]
 
 
+class SessionBusy(TypedDict):
+    type: Literal["busy"]
+
+
 class SessionTime(TypedDict):
     created: int
     updated: int
     archived: NotRequired[int]
+
+
+class SessionSeed(TypedDict):
+    """The Session at its creation."""
+
+    id: str
+    slug: str
+    projectID: str
+    directory: str
+    path: str
+    title: str
+    version: str
+    cost: float
+    tokens: TokenUsage
+    time: SessionTime
+    workspaceID: NotRequired[str]
+    parentID: NotRequired[str]
+    agent: NotRequired[str]
+    model: NotRequired[ModelRef]
+    metadata: NotRequired[dict[str, JsonValue]]
+    permissions: NotRequired[list[Rule]]
+
+
+class SessionCreated(TypedDict):
+    sessionID: str
+    info: SessionSeed
+
+
+class SessionCreatedEvent(TypedDict):
+    """`session.created`."""
+
+    id: str
+    type: Literal["session.created"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: SessionCreated
+
+
+class SessionIdle(TypedDict):
+    """Nothing runs. The fields are extensions: why, if the last run did not end by itself."""
+
+    type: Literal["idle"]
+    outcome: NotRequired[Literal["failed", "waiting"]]
+    reason: NotRequired[Literal["deaths", "unclear"]]
+    message: NotRequired[str]
 
 
 class SessionInfo(TypedDict):
@@ -1796,6 +1881,8 @@ class SessionInfo(TypedDict):
     revert: NotRequired[RevertState]
     budget: NotRequired[SessionBudget]
     substitute: NotRequired[ModelSubstitute]
+    metadata: NotRequired[dict[str, JsonValue]]
+    permissions: NotRequired[list[Rule]]
 
 
 class SessionReplayed(TypedDict):
@@ -1812,6 +1899,15 @@ class SessionReplayedEvent(TypedDict):
     type: Literal["session.replayed"]
     location: NotRequired[LocationRef]
     data: SessionReplayed
+
+
+class SessionRetrying(TypedDict):
+    """A request waits: after a failure, or with `attempt` 0 for the limits of its provider."""
+
+    type: Literal["retry"]
+    attempt: int
+    message: str
+    next: int
 
 
 class SessionSnapshot(TypedDict):
@@ -1904,10 +2000,10 @@ class SpentEvent(TypedDict):
 
 
 class StatusChanged(TypedDict):
-    """A Session started to run in this process, became idle, or failed outside any step."""
+    """A Session started to run, waits to send a request again, or became idle."""
 
     sessionID: str
-    status: dict[str, JsonValue]
+    status: SessionIdle | SessionBusy | SessionRetrying
 
 
 class StatusChangedEvent(TypedDict):
@@ -2275,6 +2371,22 @@ class TrustWish(TypedDict):
     message: str
 
 
+class TrustChanged(TypedDict):
+    """A project was trusted, or its configuration asks for other things than before."""
+
+    trusted: bool
+    off: list[TrustWish]
+
+
+class TrustChangedEvent(TypedDict):
+    """`location.trust.updated`."""
+
+    id: str
+    type: Literal["location.trust.updated"]
+    location: NotRequired[LocationRef]
+    data: TrustChanged
+
+
 class TrustInfo(TypedDict):
     """Whether all requests of a Location's configuration are granted, and which are not."""
 
@@ -2376,10 +2488,13 @@ LiveEvent = (
     | CatalogChangedEvent
     | ModelsRefreshedEvent
     | TodosChangedEvent
+    | TrustChangedEvent
+    | McpChangedEvent
     | FileEditedEvent
     | PtyCreatedEvent
     | PtyUpdatedEvent
     | PtyExitedEvent
     | PtyDeletedEvent
+    | SessionCreatedEvent
     | DurableEvent
 )

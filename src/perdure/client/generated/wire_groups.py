@@ -685,6 +685,74 @@ class LocationsGroup:
         )
 
 
+class McpGroup:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> tuple[types.McpServerInfo, ...]:
+        """List the MCP servers of a Location and their states; starts nothing."""
+        return await self._wire.items(
+            "GET",
+            "/api/mcp",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def restart(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.McpServerInfo:
+        """Start an MCP server again."""
+        return await self._wire.data(
+            "POST",
+            f"/api/mcp/{segment(name)}/restart",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def login(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> types.Attempt:
+        """Begin a login to a remote MCP server; complete it as an attempt."""
+        return await self._wire.data(
+            "POST",
+            f"/api/mcp/{segment(name)}/login",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+    async def logout(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        workspace: str | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        """Remove the stored login of an MCP server."""
+        return await self._wire.done(
+            "POST",
+            f"/api/mcp/{segment(name)}/logout",
+            query={"location[directory]": directory, "location[workspace]": workspace},
+            options=options,
+        )
+
+
 class ModelsGroup:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -896,13 +964,22 @@ class SessionsGroup:
         agent: str | None = None,
         model: types.ModelRef | None = None,
         location: types.LocationRef | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
         return await self._wire.data(
             "POST",
             "/api/session",
-            body={"id": id, "agent": agent, "model": model, "location": location},
+            body={
+                "id": id,
+                "agent": agent,
+                "model": model,
+                "location": location,
+                "title": title,
+                "metadata": metadata,
+            },
             options=options,
         )
 
@@ -1609,6 +1686,7 @@ class WireGroups:
         self.health = HealthGroup(wire)
         self.integrations = IntegrationsGroup(wire)
         self.locations = LocationsGroup(wire)
+        self.mcp = McpGroup(wire)
         self.models = ModelsGroup(wire)
         self.permissions = PermissionsGroup(wire)
         self.projects = ProjectsGroup(wire)

@@ -60,13 +60,14 @@ def restrict_real_paths(rules: Ruleset, root: str, real_path: Callable[[str], st
     return tuple(each for rule in rules for each in (rule, *_wider(rule, root, real_path)))
 
 
+def names_path(rules: Ruleset) -> bool:
+    """Whether `restrict_real_paths` depends on what is on the disk."""
+    return any(_literal(rule) for rule in rules)
+
+
 def _wider(rule: Rule, root: str, real_path: Callable[[str], str]) -> Iterator[Rule]:
-    if rule.effect == "allow" or not any(wildcard.matches(rule.action, a) for a in _PATH_ACTIONS):
-        return
-    pattern = rule.resource.replace("\\", "/")
-    wild = _WILD.search(pattern)
-    literal = pattern if wild is None else pattern[: pattern.rfind("/", 0, wild.start()) + 1]
-    if literal.strip("./"):
+    if literal := _literal(rule):
+        pattern = rule.resource.replace("\\", "/")
         real = real_path(posixpath.normpath(posixpath.join(root, literal)))
         named = _relative(real, real_path(root))
         ending = pattern[len(literal) :]
@@ -74,8 +75,22 @@ def _wider(rule: Rule, root: str, real_path: Callable[[str], str]) -> Iterator[R
         yield from (Rule(rule.action, each, rule.effect) for each in found if each != pattern)
 
 
+def _literal(rule: Rule) -> str:
+    """The path or folder that a restricting rule names without wildcards; empty if it is none."""
+    if rule.effect == "allow" or not any(wildcard.matches(rule.action, a) for a in _PATH_ACTIONS):
+        return ""
+    pattern = rule.resource.replace("\\", "/")
+    wild = _WILD.search(pattern)
+    literal = pattern if wild is None else pattern[: pattern.rfind("/", 0, wild.start()) + 1]
+    return literal if literal.strip("./") else ""
+
+
 def _relative(path: str, root: str) -> str:
     """The path relative to `root` if it is inside, else as it is."""
+    inside = path.removeprefix(f"{root}/")
+    if len(inside) < len(path) and posixpath.normpath(inside) == inside:
+        # The usual case, which `relpath` takes six times as long for.
+        return inside
     relative = posixpath.relpath(path, root)
     return path if relative == ".." or relative.startswith("../") else relative
 

@@ -86,6 +86,13 @@ def short_conversation(tokens: int, keep_tokens: int) -> str:
     )
 
 
+def no_gain(tokens: int) -> str:
+    return (
+        f"The conversation has about {tokens:,} tokens, and a checkpoint would not be smaller: the"
+        " newest messages and your own words stay as they are. Nothing was changed"
+    )
+
+
 def large_message(session_id: SessionID, message_id: MessageID, tokens: int, use: WindowUse) -> str:
     """Why a request with this message cannot be made small enough."""
     return (

@@ -98,7 +98,7 @@ def split(history: Sequence[SessionMessage], tokens: Sequence[int], *, keep_toke
     messages: list[SessionMessage] = []
     sizes: list[int] = []
     for message, sent in zip(history, tokens, strict=True):
-        if text := transcript.text_of(message):
+        if text := transcript.text_as_sent(message):
             messages.append(message)
             sizes.append(max(sent, token_budget.estimate(text)))
     start = pruning.first_kept(sizes, keep_tokens)
@@ -106,4 +106,4 @@ def split(history: Sequence[SessionMessage], tokens: Sequence[int], *, keep_toke
 
 
 def render(messages: Sequence[SessionMessage]) -> str:
-    return "\n\n".join(map(transcript.text_of, messages))
+    return "\n\n".join(map(transcript.text_as_sent, messages))

@@ -38,6 +38,19 @@ def text_of(
     return "\n".join(line for line in _lines(message, result_chars) if line)
 
 
+def text_as_sent(message: SessionMessage) -> str:
+    """The lines of one message, with the marker of a pruned result in place of its text."""
+    if not isinstance(message, AssistantMessage) or omission.is_excluded(message):
+        return text_of(message)
+    lines: list[str] = []
+    for part in message.content:
+        if isinstance(part, ToolPart) and part.time.pruned is not UNSET:
+            lines += (_called(part), f"[Tool result]: {history_to_llm.pruned_marker(part)}")
+        else:
+            lines += _part(part, limits.TRANSCRIPT_RESULT_CHARS_MAX)
+    return "\n".join(filter(None, lines))
+
+
 def _lines(message: SessionMessage, chars: int) -> list[str]:
     match message:
         case messages.UserMessage(text=text, files=files):
@@ -72,10 +85,15 @@ def _part(part: AssistantPart, chars: int) -> list[str]:
             assert_never(part)
 
 
-def _call(part: ToolPart, chars: int) -> list[str]:
+def _called(part: ToolPart) -> str:
     state = part.state
     raw = state.input if isinstance(state, PendingState) else _json(state.input)
-    called = f"[Assistant tool call]: {part.name}({raw})"
+    return f"[Assistant tool call]: {part.name}({raw})"
+
+
+def _call(part: ToolPart, chars: int) -> list[str]:
+    state = part.state
+    called = _called(part)
     if part.time.excluded is not UNSET:
         return [called, f"[Tool result]: {history_to_llm.EXCLUDED_RESULT}"]
     match state:

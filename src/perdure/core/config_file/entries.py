@@ -4,7 +4,7 @@ Fields that a document may omit are optional, so that several documents can each
 core.settings.settings and core.models.catalog interpret the entries.
 """
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
@@ -226,27 +226,6 @@ class WatcherEntry(Entry, frozen=True):
     ignore: tuple[str, ...] | UnsetType = UNSET
 
 
-class LocalMcpEntry(Entry, frozen=True, tag_field="type", tag="local"):
-    command: tuple[str, ...]
-    cwd: str | UnsetType = UNSET
-    environment: dict[str, str] | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    timeout: Positive | UnsetType = UNSET
-
-
-class RemoteMcpEntry(Entry, frozen=True, tag_field="type", tag="remote"):
-    url: str
-    headers: dict[str, str] | UnsetType = UNSET
-    oauth: JsonObject | Literal[False] | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    timeout: Positive | UnsetType = UNSET
-
-
-class McpEntry(Entry, frozen=True):
-    timeout: Positive | UnsetType = UNSET
-    servers: dict[str, LocalMcpEntry | RemoteMcpEntry] | UnsetType = UNSET
-
-
 class ProgramEntry(Entry, frozen=True):
     """A formatter, a checker or a language server."""
 
@@ -265,7 +244,6 @@ class OtherEntry(Entry, frozen=True):
     snapshots: bool | UnsetType = UNSET
     attachments: AttachmentsEntry | UnsetType = UNSET
     watcher: WatcherEntry | UnsetType = UNSET
-    mcp: McpEntry | UnsetType = UNSET
     formatter: bool | dict[str, ProgramEntry] | UnsetType = UNSET
     lsp: bool | dict[str, ProgramEntry] | UnsetType = UNSET
 
@@ -284,6 +262,8 @@ class ExperimentalEntry(Entry, frozen=True):
     dropped_answers: DropPolicy | UnsetType = UNSET
     patience: bool | Wait | UnsetType = UNSET
     """The longest wait of a Session for a provider, in seconds; `true` means a day."""
+    mcp_search: Positive | UnsetType = UNSET
+    """The number of tools of MCP servers above which they are offered by search."""
 
 
 class DiagnosticsEntry(Entry, frozen=True):
@@ -308,9 +288,20 @@ class BashEntry(Entry, frozen=True):
     allowed_variables: tuple[str, ...] | UnsetType = UNSET
 
 
+_HOST_PATTERN: Final = (
+    r"^(\*|(\*\.)?[^\s*/@?#:\[\]\\]+|\[[0-9a-fA-F:.]+\]|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)"
+    r"(:([0-9]{1,5}|\*))?$"
+)
+"""A host, `*.` and a host, an address or `*`, and a port or `*` for every port."""
+
+
+class SandboxNetworkEntry(Entry, frozen=True):
+    allow: tuple[Annotated[str, Meta(pattern=_HOST_PATTERN)], ...] | UnsetType = UNSET
+
+
 class SandboxEntry(Entry, frozen=True):
     mode: Literal["read-only", "workspace-write", "danger-full-access"] | UnsetType = UNSET
-    network: bool | UnsetType = UNSET
+    network: bool | SandboxNetworkEntry | UnsetType = UNSET
     writable: tuple[str, ...] | UnsetType = UNSET
     hidden: tuple[str, ...] | UnsetType = UNSET
     ask: bool | UnsetType = UNSET

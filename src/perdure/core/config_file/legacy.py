@@ -80,6 +80,8 @@ _OAUTH_RENAMED: Final = {
     "callbackPort": "callback_port",
     "redirectUri": "redirect_uri",
 }
+_MCP_KEYS: Final = frozenset({"timeout", "servers"})
+_MCP_TYPES: Final = frozenset({"local", "remote"})
 _EDIT_TOOLS: Final = frozenset({"write", "edit", "patch", "multiedit", "apply_patch"})
 
 
@@ -227,14 +229,21 @@ def _mcp(raw: JsonObject) -> JsonValue:
     """Move servers from directly under `mcp`, and the timeout from `experimental`."""
     value: JsonObject = _object(raw.get("mcp"))
     timeout = _object(raw.get("experimental")).get("mcp_timeout")
-    older = {k: v for k, v in value.items() if k not in ("timeout", "servers")}
+    older = {name: entry for name, entry in value.items() if _is_mcp_server(name, entry)}
     if not older and timeout is None:
         return None
-    result = {k: v for k, v in value.items() if k in ("timeout", "servers")}
-    servers = {k: _mcp_server(v) for k, v in older.items() if "type" in _object(v)}
-    if servers:
-        result["servers"] = {**servers, **_object(value.get("servers"))}
+    result = {key: entry for key, entry in value.items() if key not in older}
+    if older:
+        current: JsonValue = result.get("servers", {})
+        servers = _each(_mcp_server, older)
+        result["servers"] = {**servers, **current} if jsonc.is_object(current) else current
     return result if timeout is None else {"timeout": timeout, **result}
+
+
+def _is_mcp_server(name: str, entry: JsonValue) -> bool:
+    """Whether this key of `mcp` is a server of the older form, which may have any name."""
+    kind = _object(entry).get("type")
+    return name not in _MCP_KEYS or (isinstance(kind, str) and kind in _MCP_TYPES)
 
 
 def _mcp_server(entry: JsonObject) -> JsonObject:

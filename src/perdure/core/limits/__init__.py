@@ -6,6 +6,7 @@ Invariant: no name is defined twice.
 
 from perdure.core.limits.client import *
 from perdure.core.limits.location import *
+from perdure.core.limits.mcp import *
 from perdure.core.limits.provider import *
 from perdure.core.limits.session import *
 from perdure.core.limits.tool import *

@@ -72,3 +72,6 @@ SKILL_LEFTOVER_SECONDS: Final = 60 * 60  # age at which a dead process's downloa
 REPOSITORY_REFRESH_SECONDS: Final = 60 * 60
 REPOSITORY_SECONDS_MAX: Final = 10 * 60  # for one whole refresh
 REPOSITORY_REASON_CHARS_MAX: Final = 400
+
+# How often the trust of open Locations is looked at while clients listen.
+TRUST_LOOK_SECONDS: Final = 1.0

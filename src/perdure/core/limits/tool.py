@@ -59,6 +59,9 @@ SHELL_SECONDS_MAX: Final = 60 * 60  # of a command of the user, who can interrup
 SESSION_DIFF_BYTES_MAX: Final = 8 * 1024 * 1024  # per answer; files beyond are listed without patch
 REVERT_DIFF_BYTES_MAX: Final = 1024 * 1024  # shown per revert; patches beyond it are omitted
 
+TOOL_SCHEMA_BYTES_MAX: Final = 64 * 1024  # of the input of a tool that brings its own
+TOOL_SCHEMA_DEPTH_MAX: Final = 64  # of nested values in it
+
 # After-edit programs: formatters and checkers.
 FORMATTER_SECONDS_MAX: Final = 20
 CHECKER_SECONDS_MAX: Final = 30
@@ -126,7 +129,7 @@ WILDCARD_CACHE_ITEMS_MAX: Final = 4_096
 
 # Rules for files.
 OMITTED_NAMES_MAX: Final = 20  # files that a search names because they need permission
-PERMISSION_DIFF_CHARS_MAX: Final = 20_000  # stored with a request, and sent to every client
+PERMISSION_DIFF_CHARS_MAX: Final = 40_000  # stored with a request, and sent to every client
 
 # Commands in the background. They outlive the call, the run and this process, but not these limits.
 JOBS_PER_SESSION_MAX: Final = 8  # running at a time
@@ -166,3 +169,13 @@ WEB_SEARCH_QUERY_CHARS_MAX: Final = 4 * 1024
 WEB_SEARCH_RESULTS_DEFAULT: Final = 8
 WEB_SEARCH_RESULTS_MAX: Final = 20
 WEB_SEARCH_CONTEXT_CHARS_MAX: Final = 50_000
+
+# The proxy of sandboxed commands.
+PROXY_CONNECTIONS_MAX: Final = 64  # at the same time, for one command; more wait
+PROXY_ALL_CONNECTIONS_MAX: Final = 256  # at the same time, for all commands of a process
+PROXY_REQUEST_SECONDS_MAX: Final = 30  # until a request, or the beginning of a tunnel, is complete
+PROXY_CONNECT_SECONDS_MAX: Final = 20  # to resolve a name and to connect
+PROXY_IDLE_SECONDS_MAX: Final = 600  # without a byte in either direction
+PROXY_BUFFER_BYTES_MAX: Final = 64 * 1024  # in flight, per connection and direction
+PROXY_REFUSALS_TOLD_MAX: Final = 10  # per command
+HOSTS_ASKED_MAX: Final = 20  # per command

@@ -85,7 +85,7 @@ def result_of(part: ToolPart) -> ToolResult:
         return ToolResult("text", EXCLUDED_RESULT)
     if part.time.pruned is not UNSET:
         kind = "error" if isinstance(part.state, ErrorState) else "text"
-        return ToolResult(kind, _pruned_marker(part))
+        return ToolResult(kind, pruned_marker(part))
     match part.state:
         case CompletedState(result=result) if result is not UNSET:
             return ToolResult("json", result)
@@ -200,7 +200,7 @@ def _input(part: ToolPart) -> JsonObject:
         return {"value": value}
 
 
-def _pruned_marker(part: ToolPart) -> str:
+def pruned_marker(part: ToolPart) -> str:
     """The text that the model is sent in place of a pruned result."""
     state = part.state
     paths = state.output_paths if isinstance(state, CompletedState) else ()

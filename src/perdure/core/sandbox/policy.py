@@ -14,6 +14,8 @@ from typing import Final, Literal
 from msgspec import structs
 
 from perdure.core.files.paths import is_within
+from perdure.core.sandbox import proxy_environment
+from perdure.core.sandbox.host_list import HostList
 from perdure.schema.value import Value
 
 Access = Literal["write", "read", "hide", "keep", "reserve"]
@@ -43,16 +45,25 @@ class SandboxPolicy(Value, kw_only=True):
     places: tuple[Place, ...]
     """Outer places before the places inside them."""
     network: bool = False
+    hosts: HostList | None = None
+    """Hosts that are reached through the filtering proxy; None: there is no proxy."""
     temporary: str | None = None
     """The directory for temporary files, if there is one."""
     absent: tuple[str, ...] = ()
     """Files that are not there, so that nothing protects them, and that must not appear."""
 
-    def variables(self, given: Mapping[str, str] | None) -> Mapping[str, str] | None:
-        """The environment of a command: its temporary files go where it may write."""
-        if given is None or self.temporary is None:
+    def variables(
+        self, given: Mapping[str, str] | None, *, proxied: bool = False
+    ) -> Mapping[str, str] | None:
+        """The environment of a command: its temporary files go where it may write.
+
+        If it is `proxied`, programs find the filtering proxy by the usual variables.
+        """
+        if given is None:
             return given
-        return {**given, "TMPDIR": self.temporary}
+        temporary = {} if self.temporary is None else {"TMPDIR": self.temporary}
+        proxy = proxy_environment.make(self.hosts) if proxied else {}
+        return {**given, **temporary, **proxy}
 
     def allowing(self, path: str) -> "SandboxPolicy":
         """A policy in which this file can be written, unless it is hidden."""
@@ -61,7 +72,7 @@ class SandboxPolicy(Value, kw_only=True):
         others = (place for place in self.places if place.path != path)
         places = (*others, Place("write", path))
         made = make_policy(places, network=self.network, temporary=self.temporary)
-        return structs.replace(made, absent=self.absent)
+        return structs.replace(made, absent=self.absent, hosts=self.hosts)
 
     def access(self, path: str) -> Access:
         """What the policy says about a canonical path."""

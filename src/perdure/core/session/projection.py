@@ -95,6 +95,8 @@ def session_created(event: events.SessionCreated) -> SessionInfo:
         title=seed.title,
         location=LocationRef(directory=seed.directory, workspace_id=workspace),
         subpath=seed.path or UNSET,
+        metadata=seed.metadata,
+        permissions=seed.permissions,
     )
 
 

@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.schema import ids
-from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.ids import MessageID, SessionID, ToolCallID
 from perdure.schema.session.event import ShellEnded, StepFailed, ToolFailed
 from perdure.schema.session.message import (
     AssistantMessage,
@@ -52,7 +52,10 @@ ABANDONED: Final = "The server stopped while this was being answered; it was not
 
 WAITING: Final[Mapping[WaitReason, str]] = {
     "unclear": "The request may have reached the provider before the server stopped",
-    "deaths": "The server stopped again and again while this ran",
+    "deaths": (
+        f"The server stopped {limits.RECOVERY_DEATHS_MAX} times in a row while this ran, before any"
+        " step of it had ended"
+    ),
 }
 """Why a Session waits for a person's decision, in words."""
 
@@ -69,7 +72,7 @@ class Attempt(Value, kw_only=True):
     state: AttemptState
     step: int
     deaths: int = 0
-    """How many processes died in the run, without a settled step in between."""
+    """How many processes died in the run, without a step in between that ended by itself."""
     waits: WaitReason | None = None
     """Why the run waits for a person's decision."""
     abandoned: bool = False
@@ -242,6 +245,11 @@ def is_unfinished(newest: SessionMessage) -> bool:
 def has_open_calls(message: SessionMessage) -> bool:
     """Whether a call of this message has no outcome yet."""
     return isinstance(message, AssistantMessage) and any(map(_is_open, message.content))
+
+
+def open_calls(step: AssistantMessage) -> set[ToolCallID]:
+    """The calls of a step that have no outcome yet."""
+    return {ToolCallID(part.id) for part in step.content if _is_open(part)}
 
 
 def _is_open(part: AssistantPart) -> TypeGuard[ToolPart]:

@@ -75,11 +75,12 @@ class TurnRecorder(CallRecorder):
     def feed(self, batch: Sequence[LLMEvent], *, now: int, fragments: bool = True) -> list[Output]:
         """Record a batch of events; returns the outputs in order. Events after the end are ignored.
 
-        Without `fragments`, and after very many parts, only durable events come out.
+        Without `fragments`, and after very many parts, only durable events come out. Without them
+        the deltas of a text that came together count as one.
         """
         self._now = now
         steps = self._steps
-        for event in self._limits.within(batch):
+        for event in self._limits.within(batch if fragments else _merge_text(batch)):
             if self.finish is not None or self.provider_error is not None:
                 break
             self._fragments = fragments and self._parts <= limits.LIVE_PARTS_MAX
@@ -130,7 +131,7 @@ class TurnRecorder(CallRecorder):
         self._now = now
         self._begin()
         self._end_fragments()
-        shown = redaction.redact(message)
+        shown = redaction.redact_message(message)
         self._out.append(events.StepFailed(*self._stamp, error=error_info(shown)))
         return self._durable()
 
@@ -317,3 +318,26 @@ class TurnRecorder(CallRecorder):
     def _durable(self) -> list[SessionEvent]:
         out, self._out = self._out, []
         return [item for item in out if not isinstance(item, Fragment)]
+
+
+def _merge_text(batch: Sequence[LLMEvent]) -> list[LLMEvent]:
+    """The batch with each run of deltas of a text as one delta."""
+    merged: list[LLMEvent] = []
+    run: list[str] = []
+    text_id = ""
+    for event in batch:
+        if type(event) is llm.TextDelta:
+            if run and event.id == text_id:
+                run.append(event.text)
+                continue
+            if run:
+                merged.append(llm.TextDelta(text_id, "".join(run)))
+            run, text_id = [event.text], event.id
+            continue
+        if run:
+            merged.append(llm.TextDelta(text_id, "".join(run)))
+            run = []
+        merged.append(event)
+    if run:
+        merged.append(llm.TextDelta(text_id, "".join(run)))
+    return merged

@@ -40,6 +40,7 @@ from perdure.core.config_file.entries import (
     WebFetchEntry,
     WebSearchEntry,
 )
+from perdure.core.config_file.mcp_entries import McpEntry, McpServerEntry
 from perdure.core.config_file.problem import Problem, format_address
 from perdure.core.config_file.substitution import Resolve, Substituted, Trust
 from perdure.core.credentials import oauth
@@ -100,6 +101,8 @@ class Document(Confidential, kw_only=True):
     formatter: bool | Mapping[str, ProgramEntry] | None = None
     diagnostics: Mapping[str, ProgramEntry] | None = None
     lsp: bool | Mapping[str, ProgramEntry] | None = None
+    mcp: McpEntry = field(default_factory=McpEntry)
+    mcp_search: int | None = None
     problems: tuple[Problem, ...] = ()
     written: JsonObject = field(default_factory=dict[str, JsonValue])
     """The whole document in the current form, with placeholders not replaced."""
@@ -200,6 +203,8 @@ def _filled(blank: Document, substituted: Substituted) -> Document:
         formatter=None if other.formatter is UNSET else other.formatter,
         diagnostics=reading.diagnostics(experimental),
         lsp=None if other.lsp is UNSET else other.lsp,
+        mcp=reading.mcp(raw),
+        mcp_search=plain.mcp_search or None,
         problems=config_problem.with_positions(reading.problems, blank.text),
         written=blank.written,
         directory=blank.directory,
@@ -316,6 +321,19 @@ class _Reading:
                     self._ignore(place, error)
                 else:
                     yield provider, method
+
+    def mcp(self, raw: JsonObject) -> McpEntry:
+        section = self.object(raw, "mcp", ())
+        servers: dict[str, McpServerEntry] = {}
+        for name, fields, at in self._objects(section, "servers", ("mcp",)):
+            # A server without the part that is wrong would be another one: all of it is left out.
+            try:
+                servers[name] = codec.convert(McpServerEntry, fields)
+            except msgspec.ValidationError as error:
+                self._ignore(at, error)
+        timeout = {key: section[key] for key in ("timeout",) if key in section}
+        entry = self.entry(McpEntry, timeout, ("mcp",))
+        return msgspec.structs.replace(entry, servers=servers or UNSET)
 
     def references(self, raw: JsonObject, directory: str) -> Iterator[ReferenceEntry]:
         for name, value in self.object(raw, "references", ()).items():

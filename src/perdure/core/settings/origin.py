@@ -23,6 +23,7 @@ from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
 from perdure.schema import redaction
 from perdure.schema.codec import JsonValue
+from perdure.schema.secrets import names as secret_names
 from perdure.schema.value import Value
 
 MASK: Final = "***"
@@ -73,7 +74,8 @@ def mask(value: JsonValue, at: Address) -> JsonValue:
     if jsonc.is_object(value):
         return {key: mask(item, (*at, key)) for key, item in value.items()}
     if jsonc.is_list(value):
-        return [mask(item, (*at, index)) for index, item in enumerate(value)]
+        masked = [mask(item, (*at, index)) for index, item in enumerate(value)]
+        return _mask_words(masked)
     if value is None or isinstance(value, bool):
         return value
     if _is_secret(at):
@@ -82,6 +84,14 @@ def mask(value: JsonValue, at: Address) -> JsonValue:
     if not isinstance(value, str):
         return value
     return keys.public_url(value) or redaction.redact(value)
+
+
+def _mask_words(masked: list[JsonValue]) -> list[JsonValue]:
+    """A command with the values of its options masked, which stand in words of their own."""
+    words = [item for item in masked if isinstance(item, str)]
+    if len(words) != len(masked):
+        return masked
+    return [*redaction.redact_words(words)]
 
 
 def _in_effect(document: Document, found: Settings) -> Iterator[tuple[Address, JsonValue]]:
@@ -128,4 +138,6 @@ def _is_secret(at: Address) -> bool:
         if isinstance(name, str) and above not in _MAPS_BY_NAME
     ]
     inside = any(above in _SECRET_MAPS and isinstance(name, str) for above, name in pairwise(at))
-    return inside or any(_SECRET_NAME.search(name) for name in names)
+    return inside or any(
+        _SECRET_NAME.search(name) or secret_names.is_secret_name(name) for name in names
+    )

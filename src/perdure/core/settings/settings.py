@@ -42,9 +42,17 @@ from perdure.core.sandbox.settings import SandboxSettings
 from perdure.core.session import retry
 from perdure.core.session.budget import NO_BUDGET, Budget
 from perdure.core.session.retry import USUAL_PATIENCE, Patience
-from perdure.core.settings import edit_programs, project_keys, provider_moves, trust, web
+from perdure.core.settings import (
+    edit_programs,
+    mcp_servers,
+    project_keys,
+    provider_moves,
+    trust,
+    web,
+)
 from perdure.core.settings.document import Document
 from perdure.core.settings.edit_programs import EditPrograms
+from perdure.core.settings.mcp_servers import McpSettings
 from perdure.core.settings.reference import ReferenceEntry
 from perdure.core.settings.trust import KeyRequest, TrustRequest
 from perdure.core.settings.web import WebSettings
@@ -147,6 +155,8 @@ class Settings(Confidential, kw_only=True):
     """Maximum size of images for the model."""
     after_edit: EditPrograms = field(default_factory=EditPrograms)
     """Programs that run after a tool has changed a file."""
+    mcp: McpSettings = field(default_factory=McpSettings)
+    """MCP servers whose tools are offered."""
     timezone: str | None = None
     """IANA name; None means the zone of this machine."""
     granted_keys: tuple[KeyRequest, ...] = ()
@@ -172,13 +182,14 @@ def merge(found: Sequence[Document]) -> Settings:
     users = _providers(document.providers for document in documents if document.trust == "user")
     checked = [provider_moves.without_moves(document, users) for document in documents]
     users_own = [document for document in documents if document.trust == "user"]
+    servers = mcp_servers.configured_servers(found)
     drops: list[DropPolicy | None] = [document.dropped_answers for document in users_own]
     return Settings(
         model=_last(document.model for document in documents),
         default_agent=_last(document.default_agent for document in documents),
         shell=_last(document.shell for document in users_own),
         shell_variables=_shell_variables(documents),
-        sandbox=sandbox_settings.merge(document.sandbox for document in users_own),
+        sandbox=_sandbox(users_own),
         permissions=_permissions(documents),
         agents=_agents(documents, of_plugins=False),
         plugin_agents=_agents(documents, of_plugins=True),
@@ -200,6 +211,7 @@ def merge(found: Sequence[Document]) -> Settings:
         snapshots=_last(document.snapshots for document in documents) is not False,
         images=media_limits.configured_bounds(document.attachments for document in documents),
         after_edit=edit_programs.configured_programs(documents),
+        mcp=servers,
         timezone=_last(document.timezone for document in documents),
         granted_keys=tuple(
             request
@@ -211,6 +223,7 @@ def merge(found: Sequence[Document]) -> Settings:
         problems=(
             *(problem for document in documents for problem in document.problems),
             *(problem for _, problems in checked for problem in problems),
+            *servers.problems,
             *(problem for document in found for problem in _user_only_problems(document)),
         ),
         documents=tuple(found),
@@ -242,6 +255,12 @@ def is_refused(document: Document, at: Address, users: Mapping[str, ProviderEntr
 
 def _last(values: Iterable[codec.T | None]) -> codec.T | None:
     return next((value for value in reversed(tuple(values)) if value is not None), None)
+
+
+def _sandbox(users_own: Sequence[Document]) -> SandboxSettings:
+    managed = [document.sandbox for document in users_own if document.layer == "managed"]
+    users = (document.sandbox for document in users_own if document.layer != "managed")
+    return sandbox_settings.merge(users, managed)
 
 
 def _permissions(documents: Sequence[Document]) -> RuleLayers:

@@ -47,6 +47,11 @@ class _Line(Value):
     raw: str = ""
     """As written, for block texts."""
 
+    def has_text_tab(self, indent: int) -> bool:
+        """Whether a line of blanks has a tab that is text of a block, not indentation."""
+        spaces = len(self.raw) - len(self.raw.lstrip(" "))
+        return not self.text and indent < spaces < len(self.raw)
+
     @property
     def is_item(self) -> bool:
         return _ITEM.match(self.text) is not None
@@ -149,7 +154,7 @@ class _Reader:
             except NotFlowError:
                 return _plain(lines)
         if first[0] in "\"'":
-            content = yaml_scalar.quoted(yaml_scalar.folded(lines))
+            content = yaml_scalar.quoted("\n".join(lines))
             return _plain(lines) if content is None else content
         return _plain(lines)
 
@@ -171,7 +176,7 @@ class _Reader:
             line = self._lines[self._at]
             if line.text and line.indent <= indent:
                 break
-            if line.text:
+            if line.text or line.has_text_tab(indent):
                 margin = _margin(line, indent) if margin is None else margin
                 # A comment may be indented less than the text that it ends.
                 if line.indent < margin and (header[3] or line.text.startswith("#")):

@@ -21,6 +21,7 @@ _ESCAPE: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 )
 _ESCAPED: Final = dict(zip('"\\/ ntr0eabfv', '"\\/ \n\t\r\0\x1b\a\b\f\v', strict=True))
+_OPEN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*+\\\Z")
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL: Final = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*+)?+\.)?+[0-9]++(?:[eE][-+]?[0-9]{1,3})?")
 _WORDS: Final[dict[str, JsonValue]] = {
@@ -57,9 +58,9 @@ def quoted(text: str) -> str | None:
 def quoted_prefix(text: str, at: int = 0) -> tuple[str, int] | None:
     """The content of the quoted string that begins at `at`, and where it ends."""
     if double := _DOUBLE.match(text, at):
-        return _unescaped(double[1]), double.end()
+        return _unescaped(_joined(double[1], escapes=True)), double.end()
     if single := _SINGLE.match(text, at):
-        return single[1].replace("''", "'"), single.end()
+        return _joined(single[1], escapes=False).replace("''", "'"), single.end()
     return None
 
 
@@ -80,6 +81,26 @@ def folded(lines: Iterable[str]) -> str:
         if pieces:
             pieces.append("\n" * blanks if blanks else " ")
         pieces.append(line)
+        blanks = 0
+    return "".join(pieces)
+
+
+def _joined(text: str, *, escapes: bool) -> str:
+    """The text between quotes on one line. A backslash at the end of a line joins without a gap."""
+    if "\n" not in text:
+        return text
+    first, *rest = text.split("\n")
+    pieces = [first.rstrip(" \t")]
+    blanks = 0
+    for number, line in enumerate(rest, 1):
+        words = line.lstrip(" \t") if number == len(rest) else line.strip(" \t")
+        if not words and number < len(rest):
+            blanks += 1
+            continue
+        is_escaped = escapes and _OPEN_ESCAPE.search(pieces[-1]) is not None
+        if is_escaped:
+            pieces[-1] = pieces[-1][:-1]
+        pieces += ("\n" * blanks if blanks else "" if is_escaped else " ", words)
         blanks = 0
     return "".join(pieces)
 
@@ -121,7 +142,10 @@ class Flow:
         found: list[JsonValue] = []
         self._skip()
         while not self._take("]"):
-            found.append(self._value(depth + 1))
+            # A list may contain a pair without braces.
+            key = self._pair_key()
+            value = self._value(depth + 1) if key is None else {key: self._pair_value(depth + 1)}
+            found.append(value)
             self._next("]")
         return found
 
@@ -129,20 +153,43 @@ class Flow:
         found: JsonObject = {}
         self._skip()
         while not self._take("}"):
-            key = self._key()
-            self._skip()
-            if not self._take(":"):
-                raise NotFlowError
-            found[key] = self._value(depth + 1)
+            key = self._pair_key()
+            if key is None:
+                # A key by itself has no value.
+                found[self._key()] = None
+            else:
+                found[key] = self._pair_value(depth + 1)
             self._next("}")
         return found
 
     def _key(self) -> str:
         string = quoted_prefix(self._text, self._at)
         if string is None:
-            return self._word(_FLOW_KEY)
+            return self._word(_FLOW_WORD)
         content, self._at = string
         return content
+
+    def _pair_key(self) -> str | None:
+        """Consume a key and its colon; None if the next value is not a pair."""
+        start = self._at
+        string = quoted_prefix(self._text, self._at)
+        if string is not None:
+            key, self._at = string
+            self._skip()
+        elif (word := _FLOW_KEY.match(self._text, self._at)) is not None:
+            key, self._at = uncommented(word[0]).strip(), word.end()
+        else:
+            return None
+        if self._take(":"):
+            return key
+        self._at = start
+        return None
+
+    def _pair_value(self, depth: int) -> JsonValue:
+        self._skip()
+        return (
+            None if self._text[self._at : self._at + 1] in {",", "]", "}"} else self._value(depth)
+        )
 
     def _word(self, pattern: re.Pattern[str]) -> str:
         word = pattern.match(self._text, self._at)

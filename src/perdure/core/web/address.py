@@ -61,6 +61,15 @@ _NOT_GLOBAL_V6: Final = tuple(
     )
 )
 
+_WITHOUT_OWNER: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
+        "198.18.0.0/15",
+    )
+)
+"""For documentation and benchmarks. Programs that redirect traffic answer names with these."""
+
 
 class WebAddressError(ValueError):
     """The URL cannot be fetched. The message says why."""
@@ -144,6 +153,20 @@ def is_global(address: str) -> bool:
     if number.scope_id is not None or number not in _UNICAST_V6:
         return False
     return not any(number in network for network in _NOT_GLOBAL_V6)
+
+
+def is_internal(address: str) -> bool:
+    """Whether the IP address is of this machine or a network behind it, or metadata of a cloud.
+
+    So is one that contains another address. Unlike `is_global`, for a host that the user named.
+    """
+    if is_global(address):
+        return False
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return True
+    return not any(number in network for network in _WITHOUT_OWNER)
 
 
 def is_allowed(address: WebAddress, hosts: Sequence[str]) -> bool:

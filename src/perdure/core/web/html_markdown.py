@@ -10,11 +10,11 @@ Invariant: all words of the page appear in order, even if their formatting is lo
 import re
 from typing import Final
 
-from msgspec import field
+from msgspec import field, structs
 
 from perdure.core import limits
 from perdure.core.web import html_text, html_tokens
-from perdure.core.web.html_text import BLOCKS, PREFORMATTED, CodeLines
+from perdure.core.web.html_text import BLOCKS, BOXES, PREFORMATTED, CodeLines
 from perdure.core.web.html_tokens import Close, Open, Text, Token
 from perdure.schema.value import State, Value
 
@@ -49,6 +49,12 @@ class _Mark(Value):
     name: str
     start: int
     target: str = ""
+    in_cell: bool = False
+    """Whether it began in the open cell of a table, and ends with it."""
+    blocks: bool = False
+    """Whether blocks were written since it began."""
+    linked: bool = False
+    """Whether something was written with its target."""
 
 
 class _Container(State):
@@ -76,6 +82,8 @@ class _Writer:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._words: list[str] = []
+        self._pictures: set[str] = set()
+        """The pictures among the words."""
         self._marks: list[_Mark] = []
         self._containers: list[_Container] = []
         self._tables: list[_Table] = []
@@ -126,6 +134,8 @@ class _Writer:
             self._end_row()
         elif name in BLOCKS:
             self._open_block(tag)
+        elif name in BOXES:
+            self._text(" ")
 
     def _close(self, name: str) -> None:
         if name in _MARKS or name == "a":
@@ -140,10 +150,13 @@ class _Writer:
             self._end_block()
             self._heading = ""
             self._close_container(name)
+        elif name in BOXES:
+            self._text(" ")
 
     def finish(self) -> str:
         if self._code is not None:
             self._end_code(self._code)
+        self._close_mark("a")
         self._end_row()
         self._end_block()
         return "\n".join(self._lines).strip("\n")
@@ -188,21 +201,33 @@ class _Writer:
         self._end_marks()
         text = "".join(self._words).strip()
         self._words.clear()
+        self._pictures.clear()
         if text and self._heading:
             self._block([f"{self._heading} {html_text.collapse_spaces(text)}"])
         elif text:
             self._block([line.strip() for line in text.split("\n")])
 
     def _end_marks(self) -> None:
-        """End the open marks with their block. A link goes on until a block has its target."""
+        """End the open marks with their block. A link goes on until words have its target."""
         link = next((mark for mark in self._marks if mark.name == "a"), None)
         self._marks.clear()
         if link is None:
             return
-        inner = html_text.collapse_spaces("".join(self._words[link.start :])).strip()
+        pieces = self._words[link.start :]
+        before, inner, after = _split_blanks("".join(pieces))
+        has_words = any(piece.strip() and piece not in self._pictures for piece in pieces)
         if inner:
-            self._words[link.start :] = [_marked(link, inner)]
-        self._marks.append(_Mark("a", 0, "" if inner else link.target))
+            shown = _marked(link, html_text.collapse_spaces(inner))
+            self._words[link.start :] = [before, shown, after]
+        self._marks.append(
+            structs.replace(
+                link,
+                start=0,
+                target="" if has_words else link.target,
+                blocks=True,
+                linked=link.linked or bool(inner),
+            )
+        )
 
     def _block(self, lines: list[str]) -> None:
         """Write a block after an empty line; items of a list follow without one."""
@@ -234,7 +259,8 @@ class _Writer:
             return
         target = (html_tokens.attribute(tag, "href") or "").strip() if tag.name == "a" else ""
         shown = "" if _NO_TARGET.match(target) else target
-        self._marks.append(_Mark(tag.name, len(self._words), shown))
+        in_cell = self._cell() is not None
+        self._marks.append(_Mark(tag.name, len(self._words), shown, in_cell))
 
     def _close_mark(self, name: str) -> None:
         # Close the outermost mark of its kind, so that nested bold text is marked once.
@@ -243,18 +269,20 @@ class _Writer:
             return
         mark = self._marks[index]
         del self._marks[index:]
-        inner = "".join(self._words[mark.start :])
+        before, words, after = _split_blanks("".join(self._words[mark.start :]))
         del self._words[mark.start :]
-        words = inner.strip()
-        before = inner[: len(inner) - len(inner.lstrip())]
-        after = inner[len(inner.rstrip()) :] if words else ""
         self._words += (part for part in (before, _marked(mark, words), after) if part)
+        if mark.target and mark.blocks and not mark.linked and not words:
+            # It was around code alone, which cannot have a link.
+            self._words.append(f"[{mark.target}]({mark.target})")
+            self._end_block()
 
     def _picture(self, tag: Open) -> None:
         words = html_text.collapse_spaces(html_tokens.attribute(tag, "alt") or "").strip()
         source = (html_tokens.attribute(tag, "src") or "").strip()
         if source and not _NO_TARGET.match(source):
             self._words.append(f"![{words}]({source})")
+            self._pictures.add(self._words[-1])
         elif words:
             self._words.append(words)
 
@@ -306,9 +334,11 @@ class _Writer:
         if table is None:
             self._end_block()
             return
-        self._marks.clear()
+        self._end_marks()
+        self._marks = [mark for mark in self._marks if not mark.in_cell]
         text = html_text.collapse_spaces("".join(self._words)).strip()
         self._words.clear()
+        self._pictures.clear()
         table.in_cell = False
         table.cells.append(text.replace("|", "\\|"))
 
@@ -324,6 +354,13 @@ class _Writer:
             self._block([row, f"|{' --- |' * len(cells)}"])
         else:
             self._lines.append(f"{self._indent()}{row}")
+
+
+def _split_blanks(text: str) -> tuple[str, str, str]:
+    """The blanks before the words, the words, and the blanks after them."""
+    words = text.strip()
+    start = len(text) - len(text.lstrip())
+    return text[:start], words, text[start + len(words) :]
 
 
 def _marked(mark: _Mark, words: str) -> str:

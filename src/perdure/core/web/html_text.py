@@ -8,29 +8,41 @@ import re
 from collections.abc import Iterator
 from typing import Final, assert_never
 
+from perdure.core import limits
 from perdure.core.web import html_tokens
 from perdure.core.web.html_tokens import Close, Open, Text, Token
+from perdure.schema.value import State
 
 BLOCKS: Final = frozenset(
     {
-        *("address", "article", "aside", "blockquote", "body", "dd", "details", "dialog", "div"),
-        *("dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3"),
         *(
-            "h4",
-            "h5",
-            "h6",
-            "head",
-            "header",
-            "hgroup",
-            "hr",
-            "html",
-            "legend",
-            "li",
-            "main",
-            "listing",
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "body",
+            "caption",
+            "center",
+            "dd",
+            "details",
         ),
-        *("nav", "ol", "option", "p", "pre", "section", "select", "summary", "table", "tbody"),
-        *("textarea", "tfoot", "thead", "title", "tr", "ul", "xmp"),
+        *("dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form"),
+        *("h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "legend"),
+        *(
+            "li",
+            "listing",
+            "main",
+            "marquee",
+            "menu",
+            "nav",
+            "ol",
+            "optgroup",
+            "option",
+            "p",
+            "pre",
+        ),
+        *("search", "section", "select", "summary", "table", "tbody", "textarea", "tfoot", "thead"),
+        *("title", "tr", "ul", "xmp"),
     }
 )
 """Elements that start and end on lines of their own."""
@@ -41,7 +53,8 @@ _LINE_CLASSES: Final = frozenset({"line", "code-line", "token-line", "view-line"
 """What highlighters call the element of one line; its style is elsewhere."""
 
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
-_CELLS: Final = frozenset({"td", "th"})
+BOXES: Final = frozenset({"button", "td", "th"})
+"""Elements that stand beside others on a line, with a gap between."""
 
 
 def to_text(page: str) -> str:
@@ -65,7 +78,7 @@ def to_text(page: str) -> str:
                 words.append("\n")
             case Open(name) | Close(name) if name in BLOCKS:
                 lines += _lines(words)
-            case Open(name) if name in _CELLS:
+            case Open(name) | Close(name) if name in BOXES:
                 words.append(" ")
             case Open() | Close():
                 pass
@@ -73,6 +86,13 @@ def to_text(page: str) -> str:
                 assert_never(token)
     lines += _lines(words) if code is None else code.lines()
     return "\n".join(lines)
+
+
+class _OpenLine(State):
+    """An element that is a line by its style or class, and how many of its name are open in it."""
+
+    name: str
+    nested: int = 0
 
 
 class CodeLines:
@@ -87,6 +107,8 @@ class CodeLines:
         self._words: list[str] = []
         self._opened_at = 0
         self._has_ended_line = False
+        self._box_ended = False
+        self._open_lines: list[_OpenLine] = []
 
     def take(self, token: Token) -> None:
         match token:
@@ -94,13 +116,19 @@ class CodeLines:
                 # A line end after an element that ended its line already.
                 shown = text.removeprefix("\n") if self._has_ended_line else text
                 if shown:
-                    self._words.append(shown)
+                    self._append(shown)
                 self._has_ended_line = False
             case Open("br"):
                 self._words.append("\n")
+            case Open(name) | Close(name) if name in BOXES:
+                self._box_ended = True
             case Open(name) if name in BLOCKS or _is_line(token):
                 self._end_line()
                 self._opened_at = len(self._words)
+                if name not in BLOCKS and len(self._open_lines) < limits.WEB_NESTING_MAX:
+                    self._open_lines.append(_OpenLine(name))
+            case Open(name) | Close(name) if self._open_lines and name == self._open_lines[-1].name:
+                self._nest_line(1 if isinstance(token, Open) else -1)
             case Close(name) if name in BLOCKS and self._opened_at == len(self._words):
                 # An element without content is an empty line.
                 self._words.append("\n")
@@ -112,6 +140,22 @@ class CodeLines:
     def lines(self) -> list[str]:
         """The lines; empty ones at the start and the end are left out."""
         return "".join(self._words).strip("\n").split("\n")
+
+    def _append(self, text: str) -> None:
+        """Add text to the line; a blank keeps it apart from another box."""
+        is_glued = self._words and not self._words[-1][-1].isspace() and not text[0].isspace()
+        if self._box_ended and is_glued:
+            self._words.append(" ")
+        self._words.append(text)
+        self._box_ended = False
+
+    def _nest_line(self, more: int) -> None:
+        """Count the elements of the same name in the open line, which ends with the last one."""
+        line = self._open_lines[-1]
+        line.nested += more
+        if line.nested < 0:
+            self._open_lines.pop()
+            self._has_ended_line = self._end_line()
 
     def _end_line(self) -> bool:
         """End the line; returns whether that was left to do."""

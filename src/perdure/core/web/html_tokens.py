@@ -69,7 +69,8 @@ def tokens(page: str) -> Iterator[Token]:
             continue
         name = tag[2].lower()
         if tag[1]:
-            yield Close(name)
+            # Browsers take this mistake for a line break.
+            yield Open(name) if name == "br" else Close(name)
         elif name not in _DROPPED:
             yield Open(name, page[tag.end() : at - 1])
             if name in _TEXT_ONLY and name not in unclosed:

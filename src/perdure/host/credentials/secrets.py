@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 PASSWORD_NAME: Final = "server-password"
-_CURSOR_KEY_NAME: Final = "cursor-key"
+CURSOR_KEY_NAME: Final = "cursor-key"
 _BYTES: Final = 32
 _FILE_BYTES_MAX: Final = 4_096
 
@@ -23,7 +23,7 @@ class SecretFileError(Exception):
 
 def load_cursor_key(directory: str) -> bytes:
     """The key that seals list cursors (32 bytes), created on first use."""
-    path = os.path.join(directory, _CURSOR_KEY_NAME)
+    path = os.path.join(directory, CURSOR_KEY_NAME)
     text = _load_or_create(path, lambda: secrets.token_hex(_BYTES))
     try:
         key = bytes.fromhex(text)

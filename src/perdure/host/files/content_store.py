@@ -9,7 +9,7 @@ Invariant: a read returns what was kept; a damaged or missing content is an erro
 
 import itertools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -95,6 +95,12 @@ class ContentStore:
                 else:
                     os.unlink(entry.path)
         return remaining
+
+    def discard(self, digests: Iterable[str]) -> None:
+        """Remove contents at once. Raises OSError."""
+        for digest in digests:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path(digest))
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         with suppress(FileNotFoundError), os.scandir(self._directory) as folders:

@@ -130,7 +130,7 @@ class Tunnel(asyncio.Protocol):
     """Sends CONNECT to a proxy; when `opened` is done, the caller takes over the connection."""
 
     def __init__(self, proxy: Proxy, authority: str) -> None:
-        self._request = _connect_request(proxy, authority)
+        self._request = connect_request(proxy, authority)
         self._head = b""
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -141,7 +141,7 @@ class Tunnel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._head += data
         if _END_OF_HEAD in self._head:
-            self._settle(_refusal(self._head))
+            self._settle(find_refusal(self._head))
         elif len(self._head) > HEAD_BYTES_MAX:
             self._settle("the proxy's answer is not HTTP")
 
@@ -157,14 +157,16 @@ class Tunnel(asyncio.Protocol):
             self.opened.set_exception(TransportError(refusal))
 
 
-def _connect_request(proxy: Proxy, authority: str) -> bytes:
+def connect_request(proxy: Proxy, authority: str) -> bytes:
+    """The request to a proxy that opens a tunnel."""
     lines = [f"CONNECT {authority} HTTP/1.1", f"host: {authority}"]
     if proxy.authorization is not None:
         lines.append(f"proxy-authorization: {proxy.authorization}")
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
-def _refusal(head: bytes) -> str | None:
+def find_refusal(head: bytes) -> str | None:
+    """Why the proxy's answer opens no tunnel; None if it does."""
     words = head.split(b"\r\n", 1)[0].split(b" ")
     if words[0].startswith(b"HTTP/1.") and len(words) > 1 and words[1][:1] == b"2":
         return None

@@ -67,6 +67,11 @@ class LocalPipedProcess(asyncio.SubprocessProtocol):
         pipe.write(data)
         return True
 
+    def close_input(self) -> None:
+        pipe = None if self._transport is None else self._transport.get_pipe_transport(_INPUT)
+        if pipe is not None:
+            pipe.close()
+
     def kill(self) -> None:
         transport = self._transport
         if transport is None:

@@ -16,8 +16,9 @@ from typing import Final
 from perdure.core.sandbox import bubblewrap, seatbelt, syscall_filter
 from perdure.core.sandbox.policy import Access, SandboxPolicy, make_policy
 from perdure.host.sandbox.launches import LAUNCHER
+from perdure.host.sandbox.network_proxy import NetworkProxy
 from perdure.ports import ProcessRunner
-from perdure.ports.sandbox import Wall
+from perdure.ports.sandbox import FILTERING_WALLS, HostAccess, Wall
 from perdure.schema.value import Value
 
 _WALLS: Final[dict[str, tuple[Wall, ...]]] = {
@@ -48,8 +49,15 @@ class Trial(Value):
 class LocalSandbox:
     """Adapter of ports.Sandbox. One for the process."""
 
-    def __init__(self, processes: ProcessRunner, walls: Sequence[Wall] | None = None) -> None:
+    def __init__(
+        self,
+        processes: ProcessRunner,
+        walls: Sequence[Wall] | None = None,
+        *,
+        proxy: NetworkProxy | None = None,
+    ) -> None:
         self._processes = processes
+        self._proxy = proxy
         self._walls = _WALLS.get(sys.platform, ()) if walls is None else walls
         self._trials: tuple[Trial, ...] | None = None
         self._trying = asyncio.Lock()
@@ -65,12 +73,21 @@ class LocalSandbox:
         return self._trials
 
     async def wrap(
-        self, arguments: Sequence[str], *, policy: SandboxPolicy, directory: str
+        self,
+        arguments: Sequence[str],
+        *,
+        policy: SandboxPolicy,
+        directory: str,
+        hosts: HostAccess | None = None,
     ) -> tuple[str, ...]:
         wall = await self.wall()
         if wall is None:
             return tuple(arguments)
-        return (*_prefix(wall, policy, directory), *arguments)
+        network = "network" if policy.network else "offline"
+        filters = wall in FILTERING_WALLS and not policy.network
+        if hosts is not None and self._proxy is not None and filters:
+            network = f"proxy:{self._proxy.admit(hosts)}"
+        return (*_prefix(wall, policy, directory, network), *arguments)
 
     async def _try_all(self) -> tuple[Trial, ...]:
         trials: list[Trial] = []
@@ -88,7 +105,7 @@ class LocalSandbox:
             return f"not available on {sys.platform}"
         try:
             result = await self._processes.run(
-                (*_prefix(wall, make_policy(()), "/"), "true"),
+                (*_prefix(wall, make_policy(()), "/", "offline"), "true"),
                 directory="/",
                 environment={"PATH": os.defpath},
                 timeout_seconds=_PROBE_SECONDS,
@@ -104,24 +121,24 @@ class LocalSandbox:
         return next((line for line in reversed(lines) if line), "it failed without a message")
 
 
-def _prefix(wall: Wall, policy: SandboxPolicy, directory: str) -> tuple[str, ...]:
+def _prefix(wall: Wall, policy: SandboxPolicy, directory: str, network: str) -> tuple[str, ...]:
+    """The words before those of a program. `network` is that of the launcher's arguments."""
     match wall:
         case "namespaces" | "landlock":
             letters = (f"{_LETTERS[place.access]}{place.path}" for place in policy.places)
-            return (*_launch(wall, policy, directory), *letters, "--")
+            return (*_launch(wall, network, directory), *letters, "--")
         case "bubblewrap":
             outer = bubblewrap.make_arguments(
                 policy, directory=directory, is_directory=os.path.isdir
             )
             program = shutil.which(_BUBBLEWRAP) or _BUBBLEWRAP
-            return (program, *outer, *_launch("filter", policy, directory), "--")
+            return (program, *outer, *_launch("filter", network, directory), "--")
         case "seatbelt":
             return (_SANDBOX_EXEC, "-p", seatbelt.make_profile(policy))
 
 
-def _launch(wall: str, policy: SandboxPolicy, directory: str) -> tuple[str, ...]:
-    own_network = wall != "landlock"
-    families = syscall_filter.INTERNET if own_network or policy.network else syscall_filter.NETLINK
+def _launch(wall: str, network: str, directory: str) -> tuple[str, ...]:
+    reachable = wall != "landlock" or network == "network"
+    families = syscall_filter.INTERNET if reachable else syscall_filter.NETLINK
     program = syscall_filter.make_filter(platform.machine(), families) or b""
-    network = "network" if policy.network else "offline"
     return (*LAUNCHER, wall, network, program.hex(), directory)

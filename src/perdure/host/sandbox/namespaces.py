@@ -13,7 +13,7 @@ import signal
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from perdure.host.sandbox import kernel, privileges
 
@@ -36,28 +36,66 @@ _LEFT_SECONDS: Final = 30
 started it, unless that has died."""
 
 
-def enter(places: Sequence[PlaceWord], program: bytes, *, network: bool) -> None:
-    """Return in the process of the command, which is not the process that called."""
-    own_network = 0 if network else kernel.NEW_NETWORK
-    _unshare(kernel.NEW_MOUNTS | kernel.NEW_PIDS | kernel.NEW_IPC | own_network)
+class ListenerOffer(Protocol):
+    """See host.sandbox.proxy_listener."""
+
+    def make_listener(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def enter(
+    places: Sequence[PlaceWord],
+    program: bytes,
+    *,
+    own_network: bool,
+    offer: ListenerOffer | None = None,
+) -> None:
+    """Return in the process of the command, which is not the process that called.
+
+    The process that collects orphans keeps the offer open.
+    """
+    network = kernel.NEW_NETWORK if own_network else 0
+    _unshare(kernel.NEW_MOUNTS | kernel.NEW_PIDS | kernel.NEW_IPC | network)
     before = [(number, signal.signal(number, signal.SIG_IGN)) for number in _ENDING]
     heard, told = os.pipe()
     first = os.fork()
     if first:
         os.close(told)
+        if offer is not None:
+            offer.close()
         _pass_on(first, heard)
     os.close(heard)
-    if not network:
+    if own_network:
         # Let the command reach servers that it starts itself.
         kernel.start_loopback()
+    if offer is not None:
+        offer.make_listener()
     _arrange_files(places)
     privileges.give_up(program)
     command = os.fork()
     if command:
         _collect(command, told)
     os.close(told)
+    if offer is not None:
+        offer.close()
     for number, handler in before:
         signal.signal(number, signal.SIG_IGN if handler == signal.SIG_IGN else signal.SIG_DFL)
+
+
+def keep(offer: ListenerOffer) -> None:
+    """Make the listener, and return in a child; this process keeps the offer until that ends.
+
+    For namespaces that bubblewrap made.
+    """
+    offer.make_listener()
+    command = os.fork()
+    if not command:
+        offer.close()
+        return
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    _, status = os.waitpid(command, 0)
+    os._exit(_exit_code(status))
 
 
 def _unshare(kinds: int) -> None:

@@ -24,11 +24,13 @@ def decode(
 
     `keeps_raw`: values of unknown shape are not decoded yet, so that only these can be too deep.
     """
-    if json_values.is_too_many(data):
-        raise invalid_output(f"{what} with more than {json_values.JSON_VALUES_MAX} values")
     try:
-        if not keeps_raw:
-            codec.require_shallow(data)
+        # Nearly all events of a stream are too short to hold too much.
+        if len(data) > codec.SHALLOW_CHARS_MAX:
+            if json_values.is_too_many(data):
+                raise invalid_output(f"{what} with more than {json_values.JSON_VALUES_MAX} values")
+            if not keeps_raw:
+                codec.require_shallow(data)
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise not_understood(what, error) from error

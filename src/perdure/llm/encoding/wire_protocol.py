@@ -9,7 +9,6 @@ Invariant: the bytes of a segment depend on it and on earlier ones, never on lat
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -70,7 +69,7 @@ class SseFrames:
         self._reader = sse.Reader(bytes_max=bytes_max)
 
     def feed(self, chunk: bytes) -> Iterable[bytes]:
-        return map(_DATA, self._reader.feed(chunk))
+        return self._reader.feed_data(chunk)
 
     def rest(self) -> Iterable[bytes]:
         # Some servers send no blank line after the last event, which is then cut off or whole.
@@ -92,7 +91,6 @@ def _is_whole(data: bytes) -> bool:
 
 DONE: Final = b"[DONE]"
 """The last event of an OpenAI stream."""
-_DATA: Final[Callable[[sse.Frame], bytes]] = attrgetter("data")
 
 
 def _nothing(request: LLMRequest) -> list[JsonObject]:

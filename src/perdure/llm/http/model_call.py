@@ -77,7 +77,7 @@ _REQUIRED: Final = frozenset({"contents", "input", "messages", "model", "stream"
 
 _PIECE_BYTES: Final = 64 * 1024
 
-_ENDS: Final = (Finish, ProviderError)
+_ENDS: Final = frozenset({Finish, ProviderError})
 _READERS: Final[Mapping[ToolCallMode, Read]] = {
     "printed": text_parser.parse_calls,
     "constrained": text_parser.parse_answer,
@@ -199,7 +199,7 @@ class _HttpModelCall:
             batch, error = self._step_all(state, reader.feed(piece))
             if batch:
                 yield batch
-                if isinstance(batch[-1], _ENDS):
+                if type(batch[-1]) in _ENDS:
                     return
                 # After the yield: the time that the reader of these events takes is not idle.
                 used.hear(batch)
@@ -210,7 +210,7 @@ class _HttpModelCall:
             yield batch
         if error is not None:
             raise error
-        if not (batch and isinstance(batch[-1], _ENDS)):
+        if not (batch and type(batch[-1]) in _ENDS):
             yield self._cleaned(self._protocol.finish(state))
 
     def _step_all(
@@ -226,7 +226,7 @@ class _HttpModelCall:
                 if not stepped:
                     continue
                 events += stepped
-                if isinstance(stepped[-1], _ENDS):
+                if type(stepped[-1]) in _ENDS:
                     break
         except sse.FrameTooLargeError as too_large:
             error = LLMError("invalid-provider-output", str(too_large))
@@ -252,6 +252,8 @@ class _HttpModelCall:
 
     async def _next(self, body: "_Body", used: AnswerUse) -> bytes:
         """The next piece of the body; empty at the end."""
+        if body.has_piece:
+            return await body.next()
         try:
             async with asyncio.timeout_at(used.deadline):
                 return await body.next()
@@ -305,9 +307,14 @@ class _Body:
         self._chunk = first
         self._at = 0
 
+    @property
+    def has_piece(self) -> bool:
+        """Whether the next piece has arrived."""
+        return self._at < len(self._chunk)
+
     async def next(self) -> bytes:
         """The next piece; empty at the end. Other tasks run between those of a large chunk."""
-        if self._at >= len(self._chunk):
+        if not self.has_piece:
             self._chunk, self._at = await anext(self._chunks, b""), 0
         elif self._at:
             await asyncio.sleep(0)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import LayeredRules, Rules
 from perdure.core.config_file.entries import AgentEntry, RequestEntry
+from perdure.core.mcp import tool_names
 from perdure.core.models import options as model_options
 from perdure.core.models.options import Overrides
 from perdure.core.session import repeated_calls, subagent
@@ -97,6 +98,7 @@ class Agents:
         self._rules = dict(rules)
         self._default = default
         self._options = dict(options or {})
+        self._callable: dict[str, tuple[AgentInfo, ...]] = {}
 
     def list(self) -> tuple[AgentInfo, ...]:
         return tuple(self._agents.values())
@@ -110,6 +112,16 @@ class Agents:
     def rules(self, name: str) -> Rules:
         """The rules of an agent, the same object each time; an unknown agent may do nothing."""
         return self._rules[name] if name in self._agents else permission.DENY_ALL
+
+    def callable_by(self, name: str) -> tuple[AgentInfo, ...]:
+        """The agents that an agent may call."""
+        if name not in self._agents:
+            return subagent.callable_agents(self.list(), permission.DENY_ALL)
+        found = self._callable.get(name)
+        if found is None:
+            found = subagent.callable_agents(self.list(), self._rules[name])
+            self._callable[name] = found
+        return found
 
     def users_rules(self, name: str) -> Ruleset:
         """The rules of an agent that the user's own documents hold, without those of others."""
@@ -136,7 +148,8 @@ class Agents:
 def load(settings: Settings, environment: Environment) -> Agents:
     """The agents that `settings` define."""
     home = environment.home
-    base = _AgentTable({agent.id: agent for agent in built_in(environment)})
+    asked = _rules("ask", (tool_names.rule_pattern(one.name) for one in settings.mcp.servers))
+    base = _AgentTable({agent.id: agent for agent in built_in(environment, asked)})
     for change in settings.plugin_agents:
         base.change(change)
         base.add_defaults(change, home)
@@ -152,22 +165,22 @@ def load(settings: Settings, environment: Environment) -> Agents:
         else:
             # It asks for what its own rules do not allow, and may do no more than `build`.
             own = replace(layers, project=(*_rules("ask", ("*",)), *layers.project))
-            rules[name] = _layered(_build_rules(_outside(environment)), own)
+            rules[name] = _layered(_build_rules(_outside(environment), asked), own)
     agents = {
         name: replace(agent, permissions=_flat(rules[name])) for name, agent in table.agents.items()
     }
     return Agents(agents, rules=rules, default=settings.default_agent, options=table.options)
 
 
-def built_in(environment: Environment) -> tuple[AgentInfo, ...]:
-    """The built-in agents, in listing order."""
+def built_in(environment: Environment, asked: Ruleset = ()) -> tuple[AgentInfo, ...]:
+    """The built-in agents, in listing order; `asked` are rules about tools of MCP servers."""
     outside = _outside(environment)
-    defaults = _default_rules(outside)
+    defaults = _default_rules(outside, asked)
     nothing: Ruleset = (*defaults, *permission.DENY_ALL)
     return (
         _agent(
             BUILD,
-            _build_rules(outside),
+            _build_rules(outside, asked),
             mode="primary",
             system=_BUILD_SYSTEM,
             description="Does the work: reads, edits and runs things.",
@@ -347,9 +360,10 @@ def _outside(environment: Environment) -> Ruleset:
     )
 
 
-def _default_rules(outside: Ruleset) -> Ruleset:
+def _default_rules(outside: Ruleset, asked: Ruleset) -> Ruleset:
     return (
         Rule("*", "*", "allow"),
+        *asked,
         Rule(repeated_calls.ACTION, "*", "ask"),
         *outside,
         *_rules("deny", ("question", "plan_enter", "plan_exit")),
@@ -360,8 +374,8 @@ def _default_rules(outside: Ruleset) -> Ruleset:
     )
 
 
-def _build_rules(outside: Ruleset) -> Ruleset:
-    return (*_default_rules(outside), *_rules("allow", ("question", "plan_enter")))
+def _build_rules(outside: Ruleset, asked: Ruleset) -> Ruleset:
+    return (*_default_rules(outside, asked), *_rules("allow", ("question", "plan_enter")))
 
 
 def _plan_rules(environment: Environment) -> Ruleset:

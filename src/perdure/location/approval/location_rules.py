@@ -9,7 +9,8 @@ Invariant: nothing here asks a person or reads the store; the caller passes in s
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from perdure.core.approval import file_names, protected_paths
 from perdure.core.approval import rules as permission
@@ -21,7 +22,9 @@ from perdure.host.files import cached_files
 from perdure.ports import PermissionAsk
 from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.settings.agent import AgentInfo
-from perdure.schema.value import Value
+from perdure.schema.value import State, Value
+
+_JUDGES_KEPT_MAX: Final = 64
 
 AgentRules = Callable[[str], Rules]
 UsersRules = Callable[[str], Ruleset]
@@ -130,6 +133,16 @@ class Judge(Value, kw_only=True):
         return bool(self.users)
 
 
+class _KeptJudge(State):
+    """A judge with the rules that it was made of."""
+
+    given: tuple[Rules, ...]
+    users: tuple[Ruleset, ...]
+    judge: Judge
+    reading: Callable[[str], Effect] | None = None
+    """What it says to reading each resource, once that was asked."""
+
+
 class LocationRules:
     """`rules` and `users` give the rules of an agent by name."""
 
@@ -140,15 +153,30 @@ class LocationRules:
         self._users = users
         self._directory = directory
         self._names: FileNames | None = ANY_PLACE if directory is None else None
+        self._kept: dict[tuple[str, tuple[str, ...]], _KeptJudge] = {}
+        """By agent, then those above it. Only of rules that name no path: no link changes these."""
 
     def judge(self, agent: str, above: tuple[str, ...] = ()) -> Judge:
         """The rules for calls of `agent`, which the agents `above` called."""
-        own = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
-        return Judge(
-            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in own),
-            users=tuple(self._with_links(self._users(name)) for name in (agent, *above)),
+        return self._judge(agent, above).judge
+
+    def _judge(self, agent: str, above: tuple[str, ...]) -> _KeptJudge:
+        given = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
+        users = tuple(self._users(name) for name in (agent, *above))
+        kept = self._kept.get((agent, above))
+        if kept is not None and kept.given == given and kept.users == users:
+            return kept
+        judge = Judge(
+            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in given),
+            users=tuple(map(self._with_links, users)),
             names=self.names,
         )
+        made = _KeptJudge(given, users, judge)
+        if not any(map(file_names.names_path, (*_all_rulesets(given), *users))):
+            if len(self._kept) >= _JUDGES_KEPT_MAX:
+                self._kept.clear()
+            self._kept[agent, above] = made
+        return made
 
     def reading(
         self, agent: AgentInfo | None, above: tuple[str, ...] = ()
@@ -159,7 +187,8 @@ class LocationRules:
         """
         if agent is None:
             return permission.allow_all
-        effect = self.judge(agent.id, above).effect("read")
+        kept = self._judge(agent.id, above)
+        effect = kept.reading = kept.reading or kept.judge.effect("read")
         return lambda real_path: effect(self.names.resource(real_path))
 
     @property
@@ -176,6 +205,10 @@ class LocationRules:
         if self._directory is None:
             return rules
         return file_names.restrict_real_paths(rules, self._directory, os.path.realpath)
+
+
+def _all_rulesets(given: tuple[Rules, ...]) -> Iterator[Ruleset]:
+    return (each for rules in given for each in permission.rulesets(rules))
 
 
 def _concerning(rules: Rules, action: str) -> Rules:

@@ -29,6 +29,7 @@ from perdure.ports import (
     PermissionBlockedError,
     PermissionCorrectedError,
     PermissionDeclinedError,
+    PermissionUnattendedError,
     UniqueViolationError,
 )
 from perdure.schema.approval.pending import PermissionWord, StoredRequest
@@ -37,6 +38,7 @@ from perdure.schema.approval.permission import (
     Headless,
     PermissionDecision,
     PermissionRequest,
+    ProposedChange,
     Reply,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
@@ -86,6 +88,8 @@ class PendingPermissions(State):
 
 
 class LocationPermissions:
+    """`headless` is for a program without any person; `unattended` says what counts just now."""
+
     def __init__(
         self,
         *,
@@ -94,6 +98,7 @@ class LocationPermissions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
+        unattended: Callable[[], Headless] = lambda: "wait",
         reply_timeout_seconds: float | None = None,
         shared: PendingPermissions | None = None,
     ) -> None:
@@ -102,6 +107,7 @@ class LocationPermissions:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
+        self._unattended = unattended
         self._reply_timeout_seconds = reply_timeout_seconds
         self._shared = shared or PendingPermissions()
         self._pending = self._shared.pending
@@ -114,6 +120,7 @@ class LocationPermissions:
             ids=self._ids,
             publish=self._publish,
             headless=self._headless,
+            unattended=self._unattended,
             reply_timeout_seconds=self._reply_timeout_seconds,
             shared=self._shared,
         )
@@ -126,8 +133,11 @@ class LocationPermissions:
             return
         if decision.effect == "deny":
             raise PermissionBlockedError(permission_texts.denied(ask, decision))
-        if self._headless == "deny":
+        absence = self._headless if self._headless != "wait" else self._unattended()
+        if absence == "deny":
             raise PermissionBlockedError(permission_texts.unattended(ask, decision))
+        if absence == "fail":
+            raise PermissionUnattendedError(permission_texts.unattended(ask, decision))
         pending = await self._open(self._ids.permission(), ask)
         try:
             await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)
@@ -229,7 +239,7 @@ class LocationPermissions:
 
     async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
         judge = self._judge(ask)
-        request = _request(request_id, ask)
+        request = _request(request_id, ask, () if ask.changes is None else await ask.changes())
         stored = await self._adopt(request)
         if isinstance(stored.request, PermissionRequest):
             request = stored.request
@@ -339,7 +349,9 @@ class LocationPermissions:
                 self._settle(pending, "reject", Declined())
 
 
-def _request(request_id: PermissionID, ask: PermissionAsk) -> PermissionRequest:
+def _request(
+    request_id: PermissionID, ask: PermissionAsk, changes: tuple[ProposedChange, ...]
+) -> PermissionRequest:
     return PermissionRequest(
         id=request_id,
         session_id=ask.session_id,
@@ -348,6 +360,7 @@ def _request(request_id: PermissionID, ask: PermissionAsk) -> PermissionRequest:
         save=ask.save or UNSET,
         metadata=UNSET if ask.metadata is None else ask.metadata,
         source=ask.source or UNSET,
+        changes=changes or UNSET,
     )
 
 

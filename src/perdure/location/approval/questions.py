@@ -17,7 +17,13 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.approval import question_answers
 from perdure.location.approval.stores import NoPendingStore, PendingStore
-from perdure.ports import IdSource, QuestionAsk, QuestionBlockedError, QuestionRejectedError
+from perdure.ports import (
+    IdSource,
+    QuestionAsk,
+    QuestionBlockedError,
+    QuestionRejectedError,
+    QuestionUnattendedError,
+)
 from perdure.schema.approval.pending import AnswersGiven, PendingWord, StoredRequest
 from perdure.schema.approval.permission import Headless
 from perdure.schema.approval.question import Answers, QuestionRequest
@@ -54,12 +60,14 @@ class LocationQuestions:
         ids: IdSource,
         publish: Callable[[LiveEvent], None],
         headless: Headless = "wait",
+        unattended: Callable[[], Headless] = lambda: "wait",
         reply_timeout_seconds: float | None = None,
         store: PendingStore | None = None,
     ) -> None:
         self._ids = ids
         self._publish = publish
         self._headless: Headless = headless
+        self._unattended = unattended
         self._reply_timeout_seconds = reply_timeout_seconds
         self._store: PendingStore = store or NoPendingStore()
         self._pending: dict[QuestionID, _Pending] = {}
@@ -67,8 +75,11 @@ class LocationQuestions:
 
     async def ask(self, ask: QuestionAsk) -> Answers:
         """ports.Questioner: return the answers, or raise one of the Question errors."""
-        if self._headless == "deny":
+        absence = self._headless if self._headless != "wait" else self._unattended()
+        if absence == "deny":
             raise QuestionBlockedError("Nobody is there to answer. Go on without the answers.")
+        if absence == "fail":
+            raise QuestionUnattendedError("A question needs a person, and none is there to answer.")
         pending = await self._open(ask)
         try:
             await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)

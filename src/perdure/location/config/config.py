@@ -13,6 +13,7 @@ core.settings.settings defines what a project's documents may do. Nothing is eve
 import logging
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from msgspec.structs import replace
@@ -153,6 +154,7 @@ def _describe_untrusted(wish: TrustRequest) -> str:
     return f"would {wish.description}; that is off until you trust it: perdure trust"
 
 
+@lru_cache(maxsize=limits.LOCATIONS_OPEN_MAX)
 def _candidates(directory: str) -> tuple[str, ...]:
     return tuple(os.path.join(directory, name) for name in _FILE_NAMES)
 

@@ -192,7 +192,7 @@ class Instructions:
         if self._disabled:
             return
         location = cached_files.real_path(self._directory)
-        root = cached_files.real_path(self._root)
+        root = location if self._root == self._directory else cached_files.real_path(self._root)
         if not is_within(location, root):
             return
         for path in (

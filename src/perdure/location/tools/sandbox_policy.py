@@ -20,6 +20,7 @@ from msgspec import structs
 from perdure.core.files.paths import is_within
 from perdure.core.sandbox import policy
 from perdure.core.sandbox.policy import Place, SandboxPolicy
+from perdure.host.sandbox import private_directory
 from perdure.location.project import project
 from perdure.location.project.project import Repository
 from perdure.location.tools.location_tools import ToolServices
@@ -47,7 +48,7 @@ def read_policy(services: ToolServices) -> SandboxPolicy:
         ]
     places += _secrets(services)
     made = policy.make_policy(places, network=settings.network, temporary=temporary)
-    return structs.replace(made, absent=tuple(_missing(places)))
+    return structs.replace(made, absent=tuple(_missing(places)), hosts=settings.hosts)
 
 
 def _missing(places: Sequence[Place]) -> Iterator[str]:
@@ -130,21 +131,7 @@ def _expand(path: str, home: str) -> str:
 
 def _make_temporary(temp_dir: str, directory: str) -> str | None:
     """The directory for temporary files of the Location's commands; None if it cannot be made."""
-    root = os.path.join(temp_dir, f"perdure-{os.getuid()}")
+    root = private_directory.shared_root(temp_dir)
     path = os.path.join(root, hashlib.sha256(directory.encode(errors="replace")).hexdigest()[:16])
-    for made in (root, path):
-        with suppress(FileExistsError, OSError):
-            os.mkdir(made, 0o700)
-        if not _is_own_directory(made):
-            return None
-    return os.path.realpath(path)
-
-
-def _is_own_directory(path: str) -> bool:
-    """Whether no other user made it: the directory around it may be open to all."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return False
-    is_directory = os.path.isdir(path) and not os.path.islink(path)
-    return is_directory and found.st_uid == os.getuid()
+    made = private_directory.make(root) and private_directory.make(path)
+    return os.path.realpath(path) if made else None

@@ -10,7 +10,7 @@ message, and never an error that would stop the Session.
 
 import asyncio
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -18,6 +18,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core import limits
+from perdure.core.mcp import tool_names
 from perdure.core.request import attachments
 from perdure.core.web import address
 from perdure.core.web.address import WebAddressError
@@ -34,6 +35,7 @@ from perdure.tools.environment import ToolEnvironment
 from perdure.tools.files.mutation import FileMutations
 from perdure.tools.web import content as web_content
 
+_RESOURCE: Final = "mcp://"
 _WEB: Final = ("http://", "https://")
 _NO_ROOM: Final = "the attachments before it take all the room there is"
 _ACCEPT: Final = "text/markdown, text/html;q=0.9, image/*;q=0.9, */*;q=0.5"
@@ -75,14 +77,22 @@ class AttachmentPermissions:
         return await self._permissions.effects(ask)
 
 
+ReadResource = Callable[[str], Awaitable[tuple[ToolContent, ...]]]
+"""Reads a resource of an MCP server, by an address `mcp://server/uri`. Raises ToolFailure."""
+
+
 class Attachments:
     """Reads what a prompt attaches. `environment` must use AttachmentPermissions."""
 
     def __init__(
-        self, environment: Callable[[], ToolEnvironment], permissions: LocationPermissions
+        self,
+        environment: Callable[[], ToolEnvironment],
+        permissions: LocationPermissions,
+        resources: ReadResource,
     ) -> None:
         self._make = environment
         self._permissions = permissions
+        self._resources = resources
 
     def without_tracking(self) -> "Attachments":
         """The same for a preview: files do not count as read by the Session."""
@@ -91,7 +101,7 @@ class Attachments:
             environment = self._environment
             return replace(environment, mutations=FileMutations(environment.filesystem))
 
-        return Attachments(make, self._permissions)
+        return Attachments(make, self._permissions, self._resources)
 
     async def read(self, prompt: Prompt, context: AttachmentContext) -> tuple[AttachedContent, ...]:
         """The Attached content of a prompt."""
@@ -130,10 +140,28 @@ class Attachments:
             return await self._page(name, page)
         if file.uri.startswith("data:"):
             return await self._files.inline(file, name)
+        if file.uri.startswith(_RESOURCE):
+            return await self._resource(file.uri, name, context)
         reference = parse_reference(file.uri)
         if reference is None:
             return _note(name, "nothing here can read such an address")
         return await self._read_path(reference, name, context)
+
+    async def _resource(
+        self, uri: str, name: str, context: AttachmentContext
+    ) -> tuple[ToolContent, ...]:
+        ask = PermissionAsk(
+            session_id=context.session_id,
+            agent=context.agent,
+            above=context.above,
+            action=tool_names.READ_RESOURCE,
+            resources=(uri,),
+        )
+        try:
+            await self._environment.permissions.require(ask)
+            return await self._resources(uri)
+        except (ToolFailure, PermissionBlockedError) as refused:
+            return _note(name, str(refused))
 
     async def _read_path(
         self, reference: FileReference, name: str, context: AttachmentContext

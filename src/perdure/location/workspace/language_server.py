@@ -31,6 +31,7 @@ from perdure.core.language_server.message import (
     ServerRequest,
 )
 from perdure.core.settings.edit_programs import EditProgram
+from perdure.host.process.rate_meter import RateMeter
 from perdure.ports import PipedProcess, PipedProcesses
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import State, Value
@@ -74,7 +75,7 @@ class LanguageServer:
         self._timeouts = timeouts
         self._process: PipedProcess | None = None
         self._framer = Framer()
-        self._received = _RateMeter()
+        self._received = RateMeter(limits.LSP_HEARD_BYTES_MAX)
         self._answers: dict[int, asyncio.Future[Response]] = {}
         self._last_request = 0
         self._silences = 0
@@ -320,19 +321,3 @@ class _Document(State):
         self.certain = published.version is not None
         self.errors = published.errors
         self.changed.set()
-
-
-class _RateMeter:
-    """Counts the bytes received within the current second."""
-
-    def __init__(self) -> None:
-        self._second = 0.0
-        self._bytes = 0
-
-    def exceeds_with(self, count: int) -> bool:
-        """Add bytes; returns whether the limit for a second is exceeded."""
-        now = asyncio.get_running_loop().time()
-        if now - self._second >= 1:
-            self._second, self._bytes = now, 0
-        self._bytes += count
-        return self._bytes > limits.LSP_HEARD_BYTES_MAX

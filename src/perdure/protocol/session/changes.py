@@ -44,6 +44,7 @@ RENAME: Final = Endpoint(
     operation_id="v2.session.rename",
     method="PATCH",
     path="/api/session/{sessionID}",
+    other_routes=(("POST", "/api/session/{sessionID}/rename"),),
     group=_GROUP,
     scope="session",
     body=RenameSession,

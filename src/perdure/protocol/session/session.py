@@ -2,10 +2,10 @@
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
-from perdure.schema.codec import Payload
+from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import (
     DamagedRowError,
     InboxFullError,
@@ -29,7 +29,7 @@ from perdure.schema.query import Order
 from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.event import SessionEvent
 from perdure.schema.session.message import SessionMessage
-from perdure.schema.session.prompt import Delivery, PromptInput
+from perdure.schema.session.prompt import AgentMention, Delivery, FileInput, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.request_preview import ProviderContext
 from perdure.schema.session.session import SessionActivity, SessionInfo
@@ -45,6 +45,9 @@ class CreateSession(Payload, frozen=True):
     agent: str | None = None
     model: ModelRef | None = None
     location: LocationRef | None = None
+    title: str | None = None
+    metadata: JsonObject | None = None
+    """Facts of the client, returned with the Session."""
 
 
 class ListSessions(Payload, frozen=True):
@@ -84,6 +87,21 @@ class PromptSession(Payload, frozen=True):
     id: SuppliedMessageID | None = None
     delivery: Delivery | None = None
     resume: bool | None = None
+
+
+class FlatPrompt(Payload, frozen=True):
+    """A prompt whose text stands beside the options, as later clients send it."""
+
+    text: str
+    files: tuple[FileInput, ...] | None = None
+    agents: tuple[AgentMention, ...] | None = None
+    id: SuppliedMessageID | None = None
+    delivery: Delivery | None = None
+    resume: bool | None = None
+
+    def to_body(self) -> PromptSession:
+        prompt = PromptInput(self.text, self.files or UNSET, self.agents or UNSET)
+        return PromptSession(prompt, self.id, self.delivery, self.resume)
 
 
 class ReadHistory(Payload, frozen=True):
@@ -173,6 +191,7 @@ PROMPT: Final = Endpoint(
     group=_GROUP,
     scope="session",
     body=PromptSession,
+    other_body=FlatPrompt,
     success=Success("data", AdmittedPrompt),
     errors=(*_ON_SESSION, PromptConflictError, InboxFullError),
 )

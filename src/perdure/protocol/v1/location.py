@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from perdure.protocol.v1.endpoint import declare
 from perdure.protocol.v1.message import V1ModelChoice
-from perdure.schema.approval.permission import Effect
+from perdure.protocol.v1.rule import V1Rule
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.settings.agent import AgentMode
 
@@ -34,12 +34,6 @@ class V1Project(Record):
 
 class V1ProjectDirectory(Record):
     directory: str
-
-
-class V1Rule(Record):
-    permission: str
-    pattern: str
-    action: Effect
 
 
 class V1AgentInfo(Record):

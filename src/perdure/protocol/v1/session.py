@@ -5,6 +5,7 @@ from typing import Final, Literal
 from msgspec import UNSET, UnsetType
 
 from perdure.protocol.v1.endpoint import declare
+from perdure.protocol.v1.rule import V1Rule
 from perdure.schema.codec import JsonObject, Payload, Record
 from perdure.schema.models.model import ModelRef, TokenUsage
 from perdure.schema.session.session import SessionTime
@@ -33,6 +34,8 @@ class V1Session(Record):
     parent_id: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     model: ModelRef | UnsetType = UNSET
+    metadata: JsonObject | UnsetType = UNSET
+    permission: tuple[V1Rule, ...] | UnsetType = UNSET
     revert: V1Revert | UnsetType = UNSET
 
 
@@ -60,7 +63,7 @@ class CreateV1Session(Payload):
     agent: str | None = None
     model: ModelRef | None = None
     metadata: JsonObject | None = None
-    permission: tuple[JsonObject, ...] | None = None
+    permission: tuple[V1Rule, ...] | None = None
     workspace_id: str | None = None
 
 

@@ -5,7 +5,7 @@ runtime.app.runtime, and those that Locations share in runtime.app.locations.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from perdure.core import limits
@@ -46,6 +46,7 @@ from perdure.runtime.human.questions import Questions
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
+from perdure.runtime.locations.mcp import McpServersOfLocations
 from perdure.runtime.locations.projects import ProjectList
 from perdure.runtime.locations.template_commands import TemplateCommands
 from perdure.runtime.locations.terminals import Terminals
@@ -90,10 +91,19 @@ class Engine:
         self.subagents = _build_subagents(deps, self.notices)
 
         # Locations, and what clients do with them.
-        credentials = _build_credentials(deps, self._transport, self._background)
+        credentials = _build_credentials(
+            deps,
+            self._transport,
+            self._background,
+            changed=partial(self._on_credential_changed, deps.hub),
+        )
         saved_rules = SavedApprovals(platform.database, platform.ids)
         self.location_registry = self._build_locations(deps, saved_rules, credentials)
-        self.locations = Locations(self.location_registry)
+        self.locations = Locations(
+            self.location_registry, publish=lambda ref, event: deps.hub.publish(event, ref)
+        )
+        watching = self.locations.watch_trust(lambda: deps.hub.has_readers, platform.clock)
+        self._background.start(watching, name="trust")
         self.files = Files(self.location_registry)
         processes = LocalProcesses(self.children)
         self.vcs = VersionControl(self.location_registry, WorkTrees(processes, variables))
@@ -108,6 +118,9 @@ class Engine:
         )
         logins = _build_login_services(deps, self._transport, self._background)
         self.integrations = Integrations(self.location_registry, credentials, logins)
+        self.mcp = McpServersOfLocations(
+            self.location_registry, self.integrations, credentials, self._transport
+        )
         changes = GitChanges(processes, variables)
         self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
 
@@ -121,6 +134,11 @@ class Engine:
         learned = LearnedLimits()
         self.request_previews = RequestPreviews(services, learned)
         self.drain = self._build_drain(services, marks, learned)
+
+    def _on_credential_changed(self, hub: LiveHub, integration_id: str) -> None:
+        _publish_connection(hub, integration_id)
+        for location in self.location_registry.list_open():
+            location.mcp_servers.reconnect(integration_id)
 
     async def deliver_replies(self) -> None:
         """Deliver replies that the user gave through another process to the runs of this one."""
@@ -261,7 +279,10 @@ def _build_subagents(deps: EngineDeps, notices: Notices) -> Subagents:
 
 
 def _build_credentials(
-    deps: EngineDeps, transport: HttpTransport, background: Background
+    deps: EngineDeps,
+    transport: HttpTransport,
+    background: Background,
+    changed: Callable[[str], None],
 ) -> Credentials:
     settings = deps.settings
     return Credentials(
@@ -269,7 +290,7 @@ def _build_credentials(
         transport=transport,
         clock=deps.platform.clock,
         start=lambda work: background.start(work, name="logins"),
-        changed=partial(_publish_connection, deps.hub),
+        changed=changed,
     )
 
 
@@ -286,8 +307,8 @@ def _build_login_services(
 
 
 def _wake_if_allowed(deps: EngineDeps, session_id: SessionID) -> None:
-    """Wake a Session; with resumes=False, only one that already runs here."""
-    if deps.settings.resumes or session_id in deps.coordinator.active:
+    """Wake a Session; a process that resumes none, only one that already runs here."""
+    if deps.settings.resumes != "none" or session_id in deps.coordinator.active:
         deps.coordinator.wake(session_id)
 
 

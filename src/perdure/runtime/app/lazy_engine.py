@@ -4,7 +4,7 @@ Loading it takes longer than everything else at start, and a process that only r
 prompts never needs it. `get` holds the only import of the engine.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from perdure.host.process import orphans
@@ -60,6 +60,11 @@ class LazyEngine:
     async def discard_output(self, path: str) -> None:
         """Remove a file of tool output."""
         await self.get().outputs.discard(path)
+
+    async def discard_contents(self, digests: Collection[str]) -> None:
+        """Remove contents of files that only a deleted Session needed."""
+        if digests:
+            await self.get().snapshots.discard(digests)
 
     async def end_jobs(self, session_id: SessionID) -> None:
         """End the background jobs of a Session; without any, the engine is not loaded."""

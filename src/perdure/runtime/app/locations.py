@@ -1,19 +1,28 @@
 """The services that every Location of a process shares, built from those of the engine."""
 
+from functools import partial
+
 from msgspec.structs import replace
 
+from perdure.core.credentials.keys import StoreUnreadable
+from perdure.core.mcp import authorization
+from perdure.host.environment import Environment
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.web_pages import WebClient
+from perdure.host.mcp.connector import LocalMcpConnector
 from perdure.host.process.child_records import ChildRecords
 from perdure.host.process.piped import LocalPipedProcesses
 from perdure.host.process.pty import LocalPtys
 from perdure.host.process.runner import LocalProcesses, find_ripgrep
 from perdure.host.sandbox.launches import Launches
 from perdure.host.sandbox.local_sandbox import LocalSandbox
+from perdure.host.sandbox.network_proxy import NetworkProxy
+from perdure.llm.error import LLMError
 from perdure.location.approval.stores import SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.factory import SharedServices
+from perdure.location.mcp.servers import McpServices
 from perdure.location.models.credentials import Credentials
 from perdure.location.models.facts_cache import ModelFactsCache, ModelFactsSource
 from perdure.location.project.project import Projects
@@ -23,12 +32,14 @@ from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.web_access import WebServices
 from perdure.net.transport import HttpTransport
 from perdure.ports.jobs import BackgroundJobs
+from perdure.ports.mcp import McpError, McpLoginRequiredError
 from perdure.ports.subagents import SubagentRunner
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
 from perdure.runtime.tasks import Background
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
+from perdure.store.mcp.tool_lists import StoredToolLists
 from perdure.tools.api.output_store import ToolOutputStore
 from perdure.tools.files.mutation import FileMutations
 
@@ -53,7 +64,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
     # --data-dir takes precedence over the environment.
     environment = replace(settings.environment, data_dir=settings.data_dir)
     pages = WebClient(proxies=proxy.from_environment(environment.variables))
-    tools = _build_tools(shared, pages)
+    tools = _build_tools(shared, pages, _build_network_proxy(environment, shared))
     return SharedServices(
         environment=environment,
         configuration=Configuration(environment, shared.registries.documents),
@@ -67,6 +78,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         open_files=tools.files,
         terminals=LocalPtys(shared.children),
         servers=LocalPipedProcesses(shared.children),
+        mcp=_build_mcp(deps, shared),
         start=lambda work: shared.background.start(work, name="program of a Location"),
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",
@@ -87,12 +99,38 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         context=shared.registries.context,
         tasks=shared.subagents,
         headless=settings.headless,
+        unattended=lambda: "wait" if deps.hub.has_readers else settings.unattended,
         reply_timeout_seconds=settings.permission_timeout,
         pending_store=deps.pending.for_location,
         providers=settings.providers,
         credentials=shared.credentials,
         models=_build_model_facts(deps, shared),
     )
+
+
+def _build_mcp(deps: EngineDeps, shared: LocationDeps) -> McpServices:
+    platform = deps.platform
+    return McpServices(
+        connector=LocalMcpConnector(LocalPipedProcesses(shared.children)),
+        lists=StoredToolLists(platform.database, platform.clock),
+        start=lambda work: shared.background.start(work, name="MCP server"),
+        authorization=partial(_authorization, shared.credentials),
+    )
+
+
+async def _authorization(credentials: Credentials, url: str) -> str | None:
+    """The header for a server with a stored login. Raises McpError if it was lost."""
+    name, stored = authorization.integration_id(url), credentials.stored()
+    if isinstance(stored, StoreUnreadable) or name not in stored:
+        return None
+    if authorization.origin(url) not in stored[name].origins:
+        return None
+    try:
+        return f"Bearer {await credentials.get_access_token(name)}"
+    except LLMError as error:
+        if error.reason == "authentication":
+            raise McpLoginRequiredError(str(error)) from error
+        raise McpError(str(error)) from error
 
 
 def _build_model_facts(deps: EngineDeps, shared: LocationDeps) -> ModelFactsCache:
@@ -116,7 +154,17 @@ def _build_model_facts(deps: EngineDeps, shared: LocationDeps) -> ModelFactsCach
     )
 
 
-def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
+def _build_network_proxy(environment: Environment, shared: LocationDeps) -> NetworkProxy:
+    return NetworkProxy(
+        environment.temp_dir,
+        start=lambda work: shared.background.start(work, name="network of a command"),
+        proxies=proxy.from_environment(environment.variables),
+    )
+
+
+def _build_tools(
+    shared: LocationDeps, pages: WebClient, network_proxy: NetworkProxy
+) -> BuiltinTools:
     filesystem = LocalFilesystem()
     return BuiltinTools(
         filesystem=filesystem,
@@ -127,5 +175,5 @@ def _build_tools(shared: LocationDeps, pages: WebClient) -> BuiltinTools:
         application=shared.registries.tools,
         web=WebServices(pages=pages, transport=shared.transport),
         jobs=shared.jobs,
-        sandbox=LocalSandbox(LocalProcesses(shared.children, shared.launches)),
+        sandbox=LocalSandbox(LocalProcesses(shared.children, shared.launches), proxy=network_proxy),
     )

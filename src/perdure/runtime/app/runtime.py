@@ -9,6 +9,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core import limits
@@ -27,6 +28,7 @@ from perdure.runtime.app.platform import Platform
 from perdure.runtime.app.settings import RuntimeSettings
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.process_monitor import ProcessMonitor
+from perdure.runtime.coordination.resumption import Resumption
 from perdure.runtime.coordination.session_activity import SessionActivity
 from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.database_errors import TolerateFailure
@@ -49,6 +51,7 @@ from perdure.runtime.tasks import Background
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import InstanceDisposed, StatusChanged
 from perdure.schema.location import LocationRef
+from perdure.schema.session.status import SessionBusy, SessionIdle, SessionStatus
 from perdure.schema.value import Value
 from perdure.store import migrate
 from perdure.store.database.sqlite import SqliteDatabase
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from perdure.runtime.human.questions import Questions
     from perdure.runtime.locations.api import Files, Locations
     from perdure.runtime.locations.integrations import Integrations
+    from perdure.runtime.locations.mcp import McpServersOfLocations
     from perdure.runtime.locations.projects import ProjectList
     from perdure.runtime.locations.terminals import Terminals
     from perdure.runtime.locations.vcs import VersionControl
@@ -147,6 +151,10 @@ class Runtime(Value, kw_only=True):
         return self.engine.get().integrations
 
     @property
+    def mcp(self) -> "McpServersOfLocations":
+        return self.engine.get().mcp
+
+    @property
     def tools(self) -> "ToolRegistry":
         """The tools of the whole application, offered in every Location."""
         return self.engine.get().tools
@@ -206,8 +214,7 @@ async def compose(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(runtime.engine.aclose)
         background = await stack.enter_async_context(Background())
-        if settings.resumes:
-            _start_background(runtime, platform, background)
+        _start_background(runtime, settings, platform, background)
         try:
             yield runtime
         finally:
@@ -233,7 +240,7 @@ def _build_runtime(
     engine = LazyEngine()
     status = partial(_publish_status, hub=hub, engine=engine)
     coordinator = RunCoordinator(engine.drain, status=status)
-    activity = SessionActivity(store, coordinator, clock, resumes=settings.resumes)
+    activity = SessionActivity(store, coordinator, clock, resumes=settings.resumes != "none")
     services = SessionServices(
         store=store,
         tails=followers,
@@ -325,8 +332,10 @@ def _build_health(
     )
 
 
-def _start_background(runtime: Runtime, platform: Platform, background: Background) -> None:
-    """Start the tasks that resume work and follow the other processes on the same store."""
+def _start_background(
+    runtime: Runtime, settings: RuntimeSettings, platform: Platform, background: Background
+) -> None:
+    """Start the tasks that follow the other processes on the same store, and resume work."""
     processes, clock, coordinator = platform.processes, platform.clock, runtime.coordinator
     peer_work = PeerWork(
         runtime.store,
@@ -334,19 +343,21 @@ def _start_background(runtime: Runtime, platform: Platform, background: Backgrou
         processes,
         activity=runtime.activity,
         engine=runtime.engine,
+        resumption=Resumption(settings.resumes, settings.default_directory),
     )
     monitor = ProcessMonitor(
         runtime.store,
         runtime.followers,
         coordinator,
-        unfinished=peer_work.unfinished,
         requests=peer_work,
         known=runtime.session_locations,
         processes=processes,
         clock=clock,
     )
-    resume = startup.resume_work(peer_work, coordinator, platform)
     background.start(monitor.run(), name="processes")
+    if settings.resumes == "none":
+        return
+    resume = startup.resume_work(peer_work, coordinator, platform)
     background.start(resume, name="boot")
     background.start(startup.adopt_jobs(peer_work, clock), name="background jobs")
     background.start(startup.finish_deletions(runtime.deletions, clock), name="deletions")
@@ -356,9 +367,13 @@ def _start_background(runtime: Runtime, platform: Platform, background: Backgrou
 def _publish_status(
     session_id: SessionID, status: str, message: str | None, *, hub: LiveHub, engine: LazyEngine
 ) -> None:
-    shown = {"type": status} | ({} if message is None else {"message": message})
-    if status == "idle" and (reason := engine.wait_reason(session_id)) is not None:
-        shown = {"type": "waiting", "reason": reason, "message": recovery.WAITING[reason]}
+    shown: SessionStatus = SessionIdle()
+    if status == "running":
+        shown = SessionBusy()
+    elif status == "failed":
+        shown = SessionIdle(outcome="failed", message=message or UNSET)
+    elif (reason := engine.wait_reason(session_id)) is not None:
+        shown = SessionIdle(outcome="waiting", reason=reason, message=recovery.WAITING[reason])
     hub.publish(StatusChanged(session_id=session_id, status=shown), None)
 
 

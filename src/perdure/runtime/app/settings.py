@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from perdure.core import limits
 from perdure.host.environment import Environment
 from perdure.host.loop_watchdog import LoopWatchdog
+from perdure.runtime.coordination.resumption import Resumes
 from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
@@ -17,8 +19,10 @@ class RuntimeSettings(Value, kw_only=True):
     data_dir: str
     default_directory: str
     headless: Headless = "wait"
-    """What happens to a permission request: `wait` for a reply, or `deny` it."""
-    permission_timeout: float | None = None
+    """What happens to a permission request: `wait` for a reply, `deny` it, or `fail` the run."""
+    unattended: Headless = "wait"
+    """The same, while no client listens to the live events of this process."""
+    permission_timeout: float | None = limits.PERMISSION_WAIT_SECONDS
     """Seconds to wait for a reply to a permission request before it is denied; None: no limit."""
     providers: "tuple[CatalogProvider, ...]" = ()
     """Providers that the embedding program supplies, with the calls of their models."""
@@ -26,8 +30,8 @@ class RuntimeSettings(Value, kw_only=True):
     """Whether to look for model servers on this machine at start."""
     models_url: str | None = None
     """URL of the model facts, fetched once models are used; None fetches nothing."""
-    resumes: bool = True
-    """Whether to run Sessions that have pending work at start; False runs only on request."""
+    resumes: Resumes = "all"
+    """Which Sessions are run that earlier processes left unfinished; others only on request."""
     grace_seconds: float = 0.0
     """How long runs may take to finish their turn when the runtime closes."""
     finishes: bool = False

@@ -79,10 +79,11 @@ async def _find_work(
         await peer_work.end_orphans()
         await peer_work.restore_files()
         retries = await peer_work.list_free(await database.read(retry_table.list_sessions))
-        others = dict.fromkeys(await peer_work.unfinished())
-        if dead:
+        unfinished = await peer_work.list_unfinished()
+        if dead and not unfinished.leaves:
             # Last: if this process dies before, the next start finds the same work.
             await database.write(partial(process_table.remove, processes=dead))
+        others = dict.fromkeys(unfinished.sessions)
         return retries, [found for found in others if found not in retries]
 
     return await retry_until_stored(find, what="looking for unfinished work", clock=platform.clock)

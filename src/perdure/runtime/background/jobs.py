@@ -8,6 +8,7 @@ Invariant: a command runs only once its row is durable.
 """
 
 import asyncio
+from collections.abc import Container
 from contextlib import suppress
 from functools import partial
 
@@ -99,10 +100,12 @@ class Jobs:
 
     # ---- for the runtime ------------------------------------------------------------------------
 
-    async def adopt(self) -> None:
-        """Watch the jobs whose process is gone; those that ended meanwhile are settled."""
+    async def adopt(self, sessions: Container[SessionID]) -> None:
+        """Watch the jobs of `sessions` whose process is gone; settle those that have ended."""
         for job in await self._on.database.read(job_table.list_running):
             if job.id in self._watched or self._processes.alive(job.owner):
+                continue
+            if job.session_id not in sessions:
                 continue
             adopt = partial(job_table.adopt, job=job, owner=self._processes.me)
             if await self._on.database.write(adopt):

@@ -27,6 +27,7 @@ from perdure.runtime.database_errors import TolerateFailure
 from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.inbox import SessionInbox
+from perdure.runtime.session.own_fields import OwnFields
 from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.runtime.tasks import shielded
 from perdure.schema.errors import (
@@ -299,4 +300,5 @@ def _build_child_seed(
         agent=ask.agent.id,
         model=UNSET if model is None else model,
         parent_id=parent.id,
+        own=OwnFields(permissions=parent.permissions),
     )

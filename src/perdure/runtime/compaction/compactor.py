@@ -194,10 +194,15 @@ class Compactor:
             plan = _plan(job if not old else _as_if_pruned(job, old))
             if plan is None:
                 return await self._prune(job, old) if old else _too_short(job)
+            if plan.tokens_with("") >= material.size:
+                return await self._prune(job, old) if old else _no_gain(job)
             message_id = await self._begin(job)
             summary = await self._summary(job, plan, message_id)
         if isinstance(summary, CompactionFailed):
             return replace(await self._prune(job, old), note=summary.reason) if old else summary
+        if plan.tokens_with(summary) >= material.size:
+            nothing = _no_gain(job)
+            return replace(await self._prune(job, old), note=nothing.reason) if old else nothing
         try:
             return await self._end(job, plan, message_id, summary=summary)
         except _ExcludedMeanwhileError:
@@ -362,10 +367,15 @@ def _too_short(job: _Job) -> NothingToCompact:
     return NothingToCompact(reason, job.tokens)
 
 
+def _no_gain(job: _Job) -> NothingToCompact:
+    return NothingToCompact(outcome.no_gain(job.found.material.size), job.tokens)
+
+
 def _fixed_tokens(found: FoundHistory, location: Location, chosen: ChosenModel) -> int:
     agent = chosen.agent
     system = ("" if agent.system is UNSET else agent.system, found.baseline)
-    tools = location.tools.registry().materialize(location.agents.rules(agent.id))
+    rules, listed = location.agents.rules(agent.id), location.mcp.estimate()
+    tools = location.tools.registry().materialize(rules, listed=listed)
     return token_budget.estimate_system(system) + tools.tokens
 
 

@@ -11,7 +11,8 @@ cancel the drain. A defect ends one drain and not the process, so this file may 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -48,6 +49,7 @@ class RunCoordinator:
         self._entries: dict[SessionID, _Entry] = {}
         self._leaving = False
         self._closing = False
+        self._on_closing: set[Callable[[], None]] = set()
 
     @property
     def active(self) -> tuple[SessionID, ...]:
@@ -121,12 +123,31 @@ class RunCoordinator:
         if runs := [entry.done for entry in self._entries.values()]:
             await asyncio.wait(runs, timeout=seconds_max)
 
+    def begin_closing(self) -> None:
+        """Begin no turn from now on: each run ends after the one in progress, and is suspended."""
+        if self._closing:
+            return
+        self._closing = True
+        for call in tuple(self._on_closing):
+            call()
+
+    @contextmanager
+    def on_closing(self, call: Callable[[], None]) -> Generator[None]:
+        """Call it when this process begins to end, or at once if it has."""
+        self._on_closing.add(call)
+        try:
+            if self._closing:
+                call()
+            yield
+        finally:
+            self._on_closing.discard(call)
+
     async def close(self, *, grace_seconds: float = 0.0, parked: Container[SessionID] = ()) -> None:
         """Start nothing more, give what runs some time to come to an end, then cancel it.
 
         Those that are `parked` wait for a person, so they are not waited for.
         """
-        self._closing = True
+        self.begin_closing()
         ends = [entry.done for key, entry in self._entries.items() if key not in parked]
         if ends and grace_seconds > 0:
             await asyncio.wait(ends, timeout=grace_seconds)

@@ -1,10 +1,10 @@
 """Polls the store for what other processes did: new events, requests to this process, deaths.
 
 Polls often while another process is alive and rarely otherwise, so that an idle machine stays idle.
-A Session whose process died is taken over here if it has pending work.
+A Session whose process died is taken over here if it has pending work and this process resumes it
+(runtime.coordination.resumption). What others ask of this process is answered in any case.
 """
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol
 
@@ -13,6 +13,7 @@ from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.database_errors import OutageLog
 from perdure.schema.ids import SessionID
+from perdure.schema.value import Value
 from perdure.store.log.event_store import EventStore
 from perdure.store.log.follow import EventFollowers
 from perdure.store.processes import interrupt_table, lease_table, process_table, wake_table
@@ -22,10 +23,21 @@ _SECONDS_TOGETHER: Final = 0.05
 _SECONDS_ALONE: Final = 1.0
 
 
+class Unfinished(Value):
+    """What dead processes left open."""
+
+    sessions: list[SessionID]
+    """Those that this process resumes."""
+    leaves: bool
+    """Whether there are others, which it leaves to another process."""
+
+
 class PeerRequests(Protocol):
     """Permissions, questions and jobs of other processes, as this process acts on them."""
 
     async def deliver(self) -> None: ...
+    async def select_resumed(self, sessions: list[SessionID]) -> list[SessionID]: ...
+    async def list_unfinished(self) -> Unfinished: ...
     async def publish_status(self) -> None: ...
     async def end_orphans(self) -> None: ...
     async def adopt_jobs(self) -> None: ...
@@ -38,14 +50,12 @@ class ProcessMonitor:
         tails: EventFollowers,
         coordinator: RunCoordinator,
         *,
-        unfinished: Callable[[], Awaitable[list[SessionID]]],
         requests: PeerRequests,
         known: SessionLocations,
         processes: Processes,
         clock: Clock,
     ) -> None:
         self._database = store.database
-        self._unfinished = unfinished
         self._requests = requests
         self._tails = tails
         self._coordinator = coordinator
@@ -57,6 +67,8 @@ class ProcessMonitor:
         self._outage = OutageLog("looking for changes of other processes")
         """While it lasts, the next poll covers what the failed ones missed."""
         self._silent = frozenset[str]()
+        self._left = frozenset[str]()
+        """Dead processes that were looked at, and left work that this process does not resume."""
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -82,21 +94,29 @@ class ProcessMonitor:
             await self._requests.deliver()
             await self._requests.publish_status()
             # Also processes that started, wrote and died between two polls.
-            gone = await self._database.read(partial(process_table.list_dead, alive=self._alive))
+            dead = await self._database.read(partial(process_table.list_dead, alive=self._alive))
+            gone = [process for process in dead if process not in self._left]
         await self._answer_for_silent()
         if before - others or gone or (changed and not others):
-            await self._adopt_orphans()
+            leaves = await self._adopt_orphans()
             await self._requests.publish_status()
-        if gone:
-            await self._database.write(partial(process_table.remove, processes=gone))
+            if leaves:
+                # A process that resumes the rest must still find them.
+                self._left |= frozenset(gone)
+            elif gone:
+                await self._database.write(partial(process_table.remove, processes=gone))
         self._outage.log_recovery()
 
     async def _answer_wakes(self) -> None:
         me, alive = self._processes.me, self._processes.alive
-        asked = await self._database.read(
-            lambda tx: wake_table.list_for_process(tx, process=me, alive=alive)
-        )
-        for session_id in asked:
+
+        async def job(tx: Transaction) -> tuple[list[SessionID], list[SessionID]]:
+            asked = await wake_table.list_for_process(tx, process=me, alive=alive)
+            mine = [found for found in asked if await self._is_mine(tx, found)]
+            return mine, [found for found in asked if found not in mine]
+
+        mine, free = await self._database.read(job)
+        for session_id in (*mine, *await self._requests.select_resumed(free)):
             await self._database.write(partial(self._mark_running, session_id=session_id))
             self._coordinator.wake(session_id)
 
@@ -112,7 +132,7 @@ class ProcessMonitor:
             )
             return [found for found in asked if not await attempt_table.is_running(tx, found)]
 
-        for session_id in await self._database.read(job):
+        for session_id in await self._requests.select_resumed(await self._database.read(job)):
             self._coordinator.wake(session_id)
 
     async def _mark_running(self, tx: Transaction, session_id: SessionID) -> None:
@@ -138,12 +158,17 @@ class ProcessMonitor:
             # The run that ends clears the request; without one, the next drain does.
             self._coordinator.wake(session_id)
 
-    async def _adopt_orphans(self) -> None:
-        """Wake Sessions that are owed a run, or were in one, and whose process is gone."""
+    async def _adopt_orphans(self) -> bool:
+        """Wake Sessions that are owed a run, or were in one, and whose process is gone.
+
+        Returns whether some are left, because this process does not resume them.
+        """
         await self._requests.end_orphans()
         await self._requests.adopt_jobs()
-        for session_id in await self._unfinished():
+        unfinished = await self._requests.list_unfinished()
+        for session_id in unfinished.sessions:
             self._coordinator.wake(session_id)
+        return unfinished.leaves
 
     async def _is_mine(self, tx: Transaction, session_id: SessionID) -> bool:
         lease = await lease_table.get(tx, session_id)

@@ -5,6 +5,10 @@ Another process runs a Session while it holds the lease and the Session has a ma
 (runtime.coordination.process_monitor).
 """
 
+import asyncio
+from contextlib import suppress
+from functools import partial
+
 from perdure.core import limits
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
@@ -71,6 +75,26 @@ class SessionActivity:
             elif not self.runs_here(session_id):
                 return
             # Else this process has taken the run over meanwhile.
+
+    async def wait_for_client(self, session_id: SessionID) -> None:
+        """Wait until nothing runs, for a client that may ask another process instead.
+
+        Raises ServiceUnavailableError as `wait_until_idle` does, and when this process begins to
+        end: it leaves the run to the next one, and must not be kept by its clients.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None) as wait:
+                with self._coordinator.on_closing(partial(wait.reschedule, 0)):
+                    await self.wait_until_idle(session_id)
+        if not self._coordinator.closing:
+            return
+        mark = await self._store.database.read(lambda tx: attempt_table.get(tx, session_id))
+        if self.runs_here(session_id) or (mark is not None and mark.waits is None):
+            raise ServiceUnavailableError(
+                f"This server stops. Session {session_id} is not idle: it goes on in the next"
+                " process. Wait for it there.",
+                service="session.wait",
+            )
 
     async def resume_left_over(self, session_id: SessionID) -> None:
         """Wake the Session if a process left its run when it ended, and none has taken it over."""

@@ -5,6 +5,7 @@ person: then the Session waits, and nothing of it is written to the log before t
 Settling calls and steps that were left open comes before all this: see runtime.turn.ownership.
 """
 
+import logging
 from functools import partial
 from typing import assert_never
 
@@ -33,6 +34,8 @@ from perdure.schema.session.session import SessionInfo
 from perdure.store.tables import attempt_table, message_table, notice_table
 from perdure.store.tables.notice_table import Notice
 
+logger = logging.getLogger(__name__)
+
 
 class CrashRecovery:
     def __init__(self, services: RunServices, marks: RequestMarks) -> None:
@@ -44,6 +47,10 @@ class CrashRecovery:
     def waits(self, session_id: SessionID) -> WaitReason | None:
         """Why the last run here left a Session to a person, if it did."""
         return self._waiting.get(session_id)
+
+    def forget(self, session_id: SessionID) -> None:
+        """The Session owes nothing: a person has decided, in this or another process."""
+        self._waiting.pop(session_id, None)
 
     async def first_step(
         self, session_id: SessionID, attempt: Attempt | None, step: DrainStep
@@ -129,16 +136,25 @@ class CrashRecovery:
         if await self._store.database.write(job):
             return await self._give_up(session_id, attempt, step)
         self._waiting[session_id] = reason
+        logger.warning(
+            "Session %s waits for a decision: %s. Show it and decide with `perdure recover %s`.",
+            session_id,
+            recovery.WAITING[reason],
+            session_id,
+        )
         return Stop()
 
     async def _give_up(self, session_id: SessionID, attempt: Attempt, step: DrainStep) -> DrainStep:
+        # What waits behind the request is still owed, and the drain goes on with it.
+        self._marks.take_charge(session_id)
         if attempt.state == "begun":
             # Nothing was promoted: there is nothing to fail.
-            self._marks.take_charge(session_id)
+            await self._store.leases.write_running(
+                session_id, lambda tx: attempt_table.begin_anew(tx, session_id)
+            )
             return step
         if await self._store.database.read(lambda tx: _load_cut_answer(tx, session_id)) is not None:
             # What there is of the answer is a failed step already.
-            self._marks.take_charge(session_id)
             await self._store.leases.write_running(session_id, partial(_release, session_id))
             return step
         session = await self._store.load_session(session_id)

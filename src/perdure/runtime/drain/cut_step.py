@@ -24,13 +24,19 @@ class LostCall(Value):
 
 class CutStep(ProviderTurn):
     async def resume(
-        self, again: Sequence[ToolCalled], lost: Sequence[LostCall], ends: Sequence[SessionEvent]
+        self,
+        again: Sequence[ToolCalled],
+        lost: Sequence[LostCall],
+        ends: Sequence[SessionEvent],
+        *,
+        asked: bool,
     ) -> TurnEnd:
         """Run the calls `again`, settle those that are `lost`, and end the parts and the step.
 
+        `asked`: a person's answer is used here, so that the end of the step is progress.
         Raises CancelledError when interrupted, after the step has been settled.
         """
-        self._streamed = True
+        self._streamed, self._log.is_cut = True, not asked
         async with self._settling() as group:
             # Recorded with the end of the step, unless calls run before that.
             self._log.add(*ends, *(self._settle_lost(one) for one in lost))
@@ -46,12 +52,12 @@ class CutStep(ProviderTurn):
         assert self._executor is not None, "a step that is gone on with has tools"
         return self._executor
 
-    async def _settle_step(self, unsettled: str, reason: str) -> None:
+    async def _settle_step(self, unsettled: str, reason: str, *, fails: bool = False) -> None:
         """As for every step; what a person has yet to answer is void then, and that is told."""
         rows = await self._store.database.read(
             lambda tx: pending_table.list_of_step(tx, self._session.id, self._recorder.message_id)
         )
-        await super()._settle_step(unsettled, reason)
+        await super()._settle_step(unsettled, reason, fails=fails)
         for row in rows:
             if row.answer is None:
                 self._hub.publish(build_rejection(row.request), self._location)

@@ -58,14 +58,17 @@ class _Cut(Value, kw_only=True):
     requests: tuple[PendingRow, ...]
     """What the calls of the step have asked a person."""
 
-    def may_run(self, call: ToolCalled, tools: TurnTools) -> bool:
+    def may_run(self, call: ToolCalled, tools: TurnTools, *, only_asked: bool) -> bool:
         """Whether the call has not begun to act, or may act twice."""
-        asked = [row for row in self.requests if row.call_id == call.call_id]
-        waits = any(row.waits for row in asked)
-        used = any(row.used for row in asked)
-        if waits and (not used or tools.asks_first(call.tool)):
-            return True
+        if self.is_asked(call, tools) or only_asked:
+            return self.is_asked(call, tools)
         return tools.effect(call.tool) in ("pure", "idempotent")
+
+    def is_asked(self, call: ToolCalled, tools: TurnTools) -> bool:
+        """Whether the call has yet to go on with the answer of a person, and may."""
+        asked = [row for row in self.requests if row.call_id == call.call_id]
+        used = any(row.used for row in asked)
+        return any(row.waits for row in asked) and (not used or tools.asks_first(call.tool))
 
 
 class CutSteps:
@@ -75,28 +78,31 @@ class CutSteps:
         self._database = services.run.store.database
 
     async def resume(
-        self, session_id: SessionID, *, step: int, orphans: Sequence[str]
+        self, session_id: SessionID, *, step: int, orphans: Sequence[str], only_asked: bool = False
     ) -> TurnEnd | None:
         """See the newest step to its end if it is open and has calls. `step` is its number.
 
-        `orphans`: what its process ran for the Session and could not be ended.
+        `orphans`: what its process ran for the Session and could not be ended. `only_asked`: too
+        many processes have died, and only the calls that wait for a person go on.
         """
         cut = await self._database.read(lambda tx: _load(tx, session_id))
         if cut is None:
             return None
         async with self._run.locations.hold(cut.session.location) as location:
-            tools = _offered(cut, location)
+            tools = await _offered(cut, location)
             again: list[ToolCalled] = []
             lost: list[LostCall] = []
             for call, made in _open_calls(cut):
                 if not made:
                     lost.append(LostCall(call, INTERRUPTED))
-                elif cut.may_run(call, tools):
+                elif cut.may_run(call, tools, only_asked=only_asked):
                     again.append(call)
                 else:
                     lost.append(LostCall(call, await self._tell(cut, call, tools, orphans)))
             ends = await self._end_parts(cut)
-            return await self._step(cut, location, tools, step=step).resume(again, lost, ends)
+            asked = any(cut.is_asked(call, tools) for call in again)
+            cut_step = self._step(cut, location, tools, step=step)
+            return await cut_step.resume(again, lost, ends, asked=asked)
 
     def _step(self, cut: _Cut, location: Location, tools: TurnTools, *, step: int) -> CutStep:
         session_id, message = cut.session.id, cut.step
@@ -195,14 +201,17 @@ async def _load(tx: Transaction, session_id: SessionID) -> _Cut | None:
     )
 
 
-def _offered(cut: _Cut, location: Location) -> TurnTools:
+async def _offered(cut: _Cut, location: Location) -> TurnTools:
     """The tools that the agent of the step may use now; none if there is no such agent."""
     agent = location.agents.select(cut.step.agent)
     registry = location.tools.registry()
     if agent is None:
         return TurnTools(registry, {})
     bounds = subagent.inherited_rules(cut.callers, location.agents.rules)
-    return registry.materialize(location.agents.rules(agent.id), *bounds)
+    await location.mcp.prepare()
+    listed = await location.mcp.current()
+    own = () if cut.session.permissions is UNSET else (cut.session.permissions,)
+    return registry.materialize(location.agents.rules(agent.id), *bounds, *own, listed=listed)
 
 
 def _open_calls(cut: _Cut) -> list[tuple[ToolCalled, bool]]:

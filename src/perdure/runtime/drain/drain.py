@@ -31,7 +31,7 @@ from perdure.runtime.turn.boundary import (
     SessionMovedError,
     StaleReadError,
 )
-from perdure.runtime.turn.ownership import SessionOwnership
+from perdure.runtime.turn.ownership import SessionOwnership, asks_person
 from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError
@@ -126,7 +126,10 @@ class SessionDrain:
         found = await self._look(session_id)
         if found.mark is not None or found.is_left_over:
             return found
-        return found if await self._ownership.is_unfinished(session_id) else None
+        if await self._ownership.is_unfinished(session_id):
+            return found
+        self._recovery.forget(session_id)
+        return None
 
     async def _look(self, session_id: SessionID) -> _Found:
         async def read(tx: Transaction) -> _Found:
@@ -158,11 +161,16 @@ class SessionDrain:
 
     async def _resume_cut(self, session_id: SessionID, mark: Attempt) -> bool:
         """Go on with the calls of the step that an earlier run left open, if there is one."""
-        if isinstance(classify(mark), AskPerson) or not mark.has_request:
+        if not mark.has_request:
+            return False
+        spent = isinstance(classify(mark), AskPerson)
+        if spent and not await self._store.database.read(lambda tx: asks_person(tx, session_id)):
             return False
         orphans = self._ownership.still_running.get(session_id, ())
         try:
-            end = await self._cut_steps.resume(session_id, step=mark.step, orphans=orphans)
+            end = await self._cut_steps.resume(
+                session_id, step=mark.step, orphans=orphans, only_asked=spent
+            )
         except InvalidRequestError:
             # The Location is gone. A client must not see calls that run for ever.
             await shielded(self._ownership.settle_lost(session_id))

@@ -95,7 +95,7 @@ class RequestPreviews:
             return {"refusal": chosen.reason}
         history = await self._history(boundary, chosen)
         history = await RequestMedia().within(history, chosen.model.media)
-        offered = request.offered(boundary, chosen.agent, location)
+        offered = await request.offered(boundary, chosen.agent, location)
         built = request.build(boundary, chosen, history, offered)
         demand = context_window.demand(built, history, offered)
         return {

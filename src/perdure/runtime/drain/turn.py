@@ -17,7 +17,7 @@ from perdure.core.compaction.outcome import NothingToCompact
 from perdure.core.context import system_context
 from perdure.core.models import catalog
 from perdure.core.request.token_budget import Demand
-from perdure.core.session import retry, title
+from perdure.core.session import retry, title, usage
 from perdure.core.session.drain import RunTurn
 from perdure.core.session.history import Cut
 from perdure.core.session.repeated_calls import RepeatedCallGuard
@@ -144,6 +144,7 @@ class Turn:
     async def _commit_boundary(self, found: TurnInput, turn: RunTurn) -> Boundary:
         """Observe the Context Sources, then commit what they and the inbox change."""
         run, chosen = self._services.run, self._chosen
+        await self._location.mcp.prepare()
         with self._metrics.timed("boundary", session=self._session.id):
             observation = await self._location.observe(requests.subject(found, chosen))
             boundary = boundaries.plan(found, turn, observation, clock=run.clock, ids=run.ids)
@@ -215,7 +216,7 @@ class Turn:
 
     async def _build(self, boundary: Boundary, chosen: ChosenModel) -> _Prepared:
         """The request of the turn, from the history that the boundary has just completed."""
-        tools = requests.offered(boundary, chosen.agent, self._location)
+        tools = await requests.offered(boundary, chosen.agent, self._location)
         cut = Cut(boundary.compaction, boundary.epoch.baseline_seq)
         histories, session_id = self._services.histories, self._session.id
 
@@ -294,6 +295,9 @@ class Turn:
                 end = await provider_turn.run(
                     call, prepared.request, may_pause=may_pause, dropped=dropped
                 )
+        if recorder.finish is not None and (spent := recorder.finish.usage) is not None:
+            cost = catalog.cost_of(model.cost, spent)
+            self._metrics.observe_usage(name, usage.tokens_of(spent), cost)
         if recorder.started:
             self._state.plain = False
         self._state.pauses = self._state.pauses + 1 if end.paused else 0

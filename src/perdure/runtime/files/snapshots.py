@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import field
@@ -134,13 +135,19 @@ class FileSnapshots:
         own = [_attribute(each, watch) for each in found if each.path not in watch.others]
         return [each for each in own if not each.before.same(each.after)]
 
+    async def discard(self, digests: Iterable[str]) -> None:
+        """Remove contents of a deleted Session, unless another Session needs them."""
+        # A later scan keeps the contents again that it finds.
+        self._trees.clear()
+        unneeded = set(digests) - await self.database.read(_list_needed)
+        try:
+            await asyncio.to_thread(self.store.contents.discard, unneeded)
+        except OSError as error:
+            logger.warning("contents of a deleted Session are left: %s", _reason(error))
+
     async def sweep(self) -> None:
         """Remove the contents that no Session needs any more."""
-
-        async def needed(tx: Transaction) -> set[str]:
-            return await file_change_table.list_digests(tx) | await revert_table.list_digests(tx)
-
-        wanted = await self.database.read(needed)
+        wanted = await self.database.read(_list_needed)
         try:
             left = await asyncio.to_thread(self._sweep, wanted)
         except OSError as error:
@@ -168,6 +175,10 @@ class FileSnapshots:
             return 0
         before = contents.now_nanos() - limits.SNAPSHOT_KEPT_SECONDS * _NANOS
         return contents.sweep(needed, before_nanos=before)
+
+
+async def _list_needed(tx: Transaction) -> set[str]:
+    return await file_change_table.list_digests(tx) | await revert_table.list_digests(tx)
 
 
 def _attribute(change: FileChange, watch: Watch) -> FileChange:

@@ -7,14 +7,17 @@ from collections.abc import Callable
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from perdure.core import limits
 from perdure.core.settings import trust
 from perdure.core.settings.settings import Settings
 from perdure.llm.request import ToolDefinition
 from perdure.location.location import Location
 from perdure.location.registry import LocationRegistry
 from perdure.location.workspace.language_servers import ServerState
+from perdure.ports import Clock
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.files.fs import EntryType, FileContent, FileEntry, Span, TextMatches
+from perdure.schema.live_event import LiveEvent, TrustChanged
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.models.model import DefaultModel, ModelInfo, ProviderInfo
 from perdure.schema.session.session import FileDiff
@@ -28,8 +31,16 @@ from perdure.schema.settings.trust import TrustInfo, TrustWish
 class Locations:
     """Each method raises InvalidRequestError for a directory that cannot be a Location."""
 
-    def __init__(self, locations: LocationRegistry) -> None:
+    def __init__(
+        self,
+        locations: LocationRegistry,
+        *,
+        publish: Callable[[LocationRef, LiveEvent], None] = lambda ref, event: None,
+    ) -> None:
         self._locations = locations
+        self._publish = publish
+        self._told: dict[LocationRef, TrustInfo] = {}
+        """What clients know of the trust of open Locations."""
 
     async def info(self, ref: LocationRef) -> LocationInfo:
         return await self._locations.info(ref)
@@ -53,7 +64,11 @@ class Locations:
         return (await self._locations.get(ref)).skills.list()
 
     async def commands(self, ref: LocationRef) -> tuple[CommandInfo, ...]:
-        return await asyncio.to_thread((await self._locations.get(ref)).commands.list)
+        location = await self._locations.get(ref)
+        own = await asyncio.to_thread(location.commands.list)
+        named = {command.name for command in own}
+        prompts = await location.mcp.list_commands()
+        return (*own, *(command for command in prompts if command.name not in named))
 
     async def settings(self, ref: LocationRef) -> Settings:
         return (await self._locations.get(ref)).settings
@@ -73,18 +88,29 @@ class Locations:
         return (await self._locations.get(ref)).references.list()
 
     async def trust(self, ref: LocationRef) -> TrustInfo:
-        location = await self._locations.get(ref)
-        untrusted = await asyncio.to_thread(location.commands.untrusted)
-        wishes = (*location.settings.ungranted, *trust.list_ungranted(untrusted))
-        off = tuple(
-            TrustWish(
-                kind=wish.kind,
-                path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
-                message=wish.description,
-            )
-            for wish in wishes
-        )
-        return TrustInfo(trusted=not off, off=off)
+        return await self._look_at_trust(await self._locations.get(ref))
+
+    async def watch_trust(self, is_heard: Callable[[], bool], clock: Clock) -> None:
+        """Tell clients of changes, also of those that other programs make. Runs until cancelled."""
+        while True:
+            await clock.sleep(limits.TRUST_LOOK_SECONDS)
+            if not is_heard():
+                self._told.clear()
+                continue
+            found = self._locations.refresh_open()
+            for location in found:
+                await self._look_at_trust(location)
+            for ref in self._told.keys() - {location.ref for location in found}:
+                del self._told[ref]
+
+    async def _look_at_trust(self, location: Location) -> TrustInfo:
+        """The trust of a Location; clients are told if they know it otherwise."""
+        found = await _read_trust(location)
+        known = self._told.get(location.ref)
+        self._told[location.ref] = found
+        if known is not None and known != found:
+            self._publish(location.ref, TrustChanged(trusted=found.trusted, off=found.off))
+        return found
 
 
 class Files:
@@ -158,3 +184,17 @@ def may_show(location: Location) -> Callable[[str], bool]:
     """
     effect = location.permissions.reading(location.agents.select(None), ())
     return lambda path: effect(path) != "deny"
+
+
+async def _read_trust(location: Location) -> TrustInfo:
+    untrusted = await asyncio.to_thread(location.commands.untrusted)
+    wishes = (*location.settings.ungranted, *trust.list_ungranted(untrusted))
+    off = tuple(
+        TrustWish(
+            kind=wish.kind,
+            path=wish.path.encode(errors="surrogateescape").decode(errors="replace"),
+            message=wish.description,
+        )
+        for wish in wishes
+    )
+    return TrustInfo(trusted=not off, off=off)

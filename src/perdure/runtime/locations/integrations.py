@@ -11,6 +11,7 @@ exchanged at most once.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import UNSET
@@ -140,7 +141,21 @@ class Integrations:
         if fault := oauth.check_inputs(method, inputs):
             raise login_attempt.refused(f"The login cannot begin: {fault}")
         named = _checked_label(label or method.label)
-        attempt = self._begin(integration_id, method, label=named, origins=origins)
+        return await self.begin_login(
+            integration_id, method, label=named, origins=origins, inputs=inputs
+        )
+
+    async def begin_login(
+        self,
+        integration_id: str,
+        method: LoginMethod,
+        *,
+        label: str,
+        origins: tuple[str, ...],
+        inputs: Mapping[str, str] = MappingProxyType({}),
+    ) -> Attempt:
+        """Begin a login by any method; its tokens may be sent to `origins`."""
+        attempt = self._begin(integration_id, method, label=label, origins=origins)
         if method.device_url:
             return await self._begin_device_login(attempt, inputs)
         await self._open_callback(attempt)

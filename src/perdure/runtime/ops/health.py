@@ -11,6 +11,7 @@ from typing import Final
 from perdure.ports import Database, DatabaseError, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.ops.metrics import Metrics
+from perdure.schema import redaction
 from perdure.schema.health import DatabaseHealth, HealthDetail, ProcessHealth
 from perdure.version import __version__
 
@@ -70,7 +71,7 @@ class HealthReport:
             await self._database.check_file()
             await self._database.read(look)
         except DatabaseError as error:
-            return (str(error),)
+            return (redaction.redact_message(str(error)),)
         return () if os.access(self._path, os.W_OK) else (f"{self._path} cannot be written",)
 
 

@@ -14,6 +14,7 @@ from typing import Final, Literal, Protocol
 
 from perdure.core.histogram import Histogram
 from perdure.schema.health import Durations
+from perdure.schema.models.model import NO_TOKENS, TokenUsage
 
 DurationName = Literal["boundary", "commit", "loop_lag", "request", "tool", "turn"]
 CounterName = Literal["boundary.unavailable", "loop.stalled", "turn.failed"]
@@ -28,6 +29,7 @@ DURATIONS: Final[tuple[DurationName, ...]] = (
 )
 COUNTERS: Final[tuple[CounterName, ...]] = ("boundary.unavailable", "loop.stalled", "turn.failed")
 _LAG_INTERVAL_SECONDS: Final = 1.0
+_NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 
 
 class Telemetry(Protocol):
@@ -37,7 +39,8 @@ class Telemetry(Protocol):
         self, name: DurationName, attributes: Mapping[str, str]
     ) -> AbstractContextManager[object]: ...
 
-    def record(self, name: DurationName, seconds: float) -> None: ...
+    def record(self, name: DurationName, seconds: float, attributes: Mapping[str, str]) -> None: ...
+    def use(self, model: str, tokens: TokenUsage, cost: float) -> None: ...
     def count(self, name: CounterName, amount: int) -> None: ...
     def size(self, baseline_chars: int) -> None: ...
 
@@ -50,16 +53,28 @@ class Metrics:
         self._answers: dict[int, int] = {}
         self.baseline_chars = 0
         """Length of the newest Baseline System Context that was sent to a model."""
+        self.tokens = NO_TOKENS
+        self.cost = 0.0
+        """What the turns since the start have used, in tokens and in dollars."""
 
     def timed(self, name: DurationName, **attributes: str) -> AbstractContextManager[None]:
         """Record how long the block takes, also if it raises."""
         span = None if self._telemetry is None else self._telemetry.span(name, attributes)
-        return _Timed(self, name, span)
+        return _Timed(self, name, attributes, span)
 
-    def observe(self, name: DurationName, seconds: float) -> None:
+    def observe(
+        self, name: DurationName, seconds: float, attributes: Mapping[str, str] = _NO_ATTRIBUTES
+    ) -> None:
         self._histograms[name].observe(seconds)
         if self._telemetry is not None:
-            self._telemetry.record(name, seconds)
+            self._telemetry.record(name, seconds, attributes)
+
+    def observe_usage(self, model: str, tokens: TokenUsage, cost: float) -> None:
+        """Add what a turn has used of the model `provider/model`."""
+        self.tokens = self.tokens.plus(tokens)
+        self.cost += cost
+        if self._telemetry is not None:
+            self._telemetry.use(model, tokens, cost)
 
     def count(self, name: CounterName, amount: int = 1) -> None:
         if amount:
@@ -102,10 +117,15 @@ class _Timed:
     """A block that is measured, within a span of the Telemetry if there is one."""
 
     def __init__(
-        self, metrics: Metrics, name: DurationName, span: AbstractContextManager[object] | None
+        self,
+        metrics: Metrics,
+        name: DurationName,
+        attributes: Mapping[str, str],
+        span: AbstractContextManager[object] | None,
     ) -> None:
         self._metrics = metrics
         self._name: DurationName = name
+        self._attributes = attributes
         self._span = span
         self._began = 0.0
 
@@ -120,6 +140,6 @@ class _Timed:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._metrics.observe(self._name, time.perf_counter() - self._began)
+        self._metrics.observe(self._name, time.perf_counter() - self._began, self._attributes)
         if self._span is not None:
             self._span.__exit__(kind, error, trace)

@@ -24,9 +24,9 @@ from perdure.net.streams import close_stream
 from perdure.ports import Clock, Database, DatabaseError, Processes, Transaction
 from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.tasks import shielded
-from perdure.schema.codec import JsonObject
 from perdure.schema.ids import SessionID
 from perdure.schema.live_event import StatusChanged
+from perdure.schema.session.status import SessionBusy, SessionRetrying, SessionStatus
 from perdure.store.tables import provider_request_table
 
 logger = logging.getLogger(__name__)
@@ -93,14 +93,13 @@ class ProviderSlots:
                 number, wait = await self._try(model, tokens)
                 if number is not None:
                     if told and session_id is not None:
-                        self._tell(session_id, {"type": "running"})
+                        self._tell(session_id, SessionBusy())
                     return number
                 due = self._clock.now_millis() + wait
                 if session_id is not None and abs(due - told) > _TOLD_AGAIN_MILLIS:
                     told = due
                     message = f"The configured limits of {provider_id} are reached"
-                    said = {"attempt": 0, "message": message, "next": due}
-                    self._tell(session_id, {"type": "retrying", **said})
+                    self._tell(session_id, SessionRetrying(0, message, due))
                 await self._clock.sleep(min(wait / 1000, limits.SLOT_WAIT_SECONDS))
 
     async def _try(self, model: ResolvedModel, tokens: int) -> tuple[int | None, int]:
@@ -134,7 +133,7 @@ class ProviderSlots:
     def _forget_ended(self, _: None) -> None:
         self._ended.clear()
 
-    def _tell(self, session_id: SessionID, status: JsonObject) -> None:
+    def _tell(self, session_id: SessionID, status: SessionStatus) -> None:
         self._hub.publish(StatusChanged(session_id=session_id, status=status), None)
 
 

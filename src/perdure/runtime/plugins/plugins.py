@@ -23,6 +23,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 from perdure.schema.value import Value
 from perdure.tools.api.registry import ToolRegistry
+from perdure.tools.api.schema_tool import SchemaTool
 from perdure.tools.api.tool import InputT, OutputT, Tool
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -49,6 +50,10 @@ class PluginHost:
     def tool(self, tool: Tool[InputT, OutputT]) -> None:
         """Offer `tool` in every Session whose permissions allow it."""
         self.contributions.append(lambda: self._registries.tools.register(tool))
+
+    def schema_tool(self, tool: SchemaTool) -> None:
+        """Offer a tool whose input a JSON Schema describes; each call asks for permission."""
+        self.contributions.append(lambda: self._registries.tools.register_schema(tool))
 
     def agent(self, name: str, options: JsonObject) -> None:
         """Add or change an agent; `options` are those of `agents` in a configuration.

@@ -7,11 +7,11 @@ the next boundary. Nothing here waits for a run.
 
 from msgspec import UNSET, UnsetType
 
-from perdure.core import limits
-from perdure.core.session import omission, title
+from perdure.core.session import omission
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.run_request import request_run
+from perdure.runtime.session.own_fields import require_title
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session.event import (
@@ -41,13 +41,7 @@ class SessionChanges:
 
     async def rename(self, session_id: SessionID, asked: str) -> SessionInfo:
         """Set the title: one line, without control characters. Return the changed Session."""
-        chosen = title.clean_title(asked)
-        if not chosen or len(chosen) > limits.TITLE_CHOSEN_CHARS_MAX:
-            raise InvalidRequestError(
-                f"A title has 1 to {limits.TITLE_CHOSEN_CHARS_MAX} characters that can be seen",
-                kind="Payload",
-                field="title",
-            )
+        chosen = require_title(asked)
         session = await self._store.load_session(session_id)
         if session.title != chosen:
             now = self._clock.now_millis()

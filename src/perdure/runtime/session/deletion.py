@@ -6,10 +6,12 @@ the files of tool output that they name. A process that dies in between leaves a
 `session_deletion`, and the next start continues from there.
 
 Invariant: nothing of a deleted Session can be read once `delete` has returned. Its words are in no
-page of the database, and not in the log, unless another process kept that from being emptied.
+page of the database, and not in the log, unless another process kept that from being emptied, and
+contents of files that only its changes name are removed.
 """
 
 import logging
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Protocol
 
@@ -23,7 +25,12 @@ from perdure.schema.ids import SessionID
 from perdure.schema.session.event import Deleted
 from perdure.store.log.event_store import EventStore
 from perdure.store.log.follow import EventFollowers
-from perdure.store.tables import deletion_table, session_table
+from perdure.store.tables import (
+    deletion_table,
+    file_change_table,
+    revert_table,
+    session_table,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +40,10 @@ class DeletionEngine(Protocol):
 
     async def discard_output(self, path: str) -> None:
         """Remove a file of tool output."""
+        ...
+
+    async def discard_contents(self, digests: Collection[str]) -> None:
+        """Remove contents of files that only a deleted Session needed."""
         ...
 
     async def end_jobs(self, session_id: SessionID) -> None:
@@ -63,16 +74,22 @@ class SessionDeletions:
     async def delete(self, session_id: SessionID) -> None:
         """Return when nothing of it is left. Raises SessionNotFoundError if it does not exist."""
         await self._store.load_session(session_id)
+        contents: set[str] = set()
         for one in await self._store.database.read(lambda tx: _load_family(tx, session_id)):
             if one in self._leaving:
                 await self._coordinator.wait_until_idle(one)
                 continue
             self._leaving.add(one)
             try:
+                # A deletion that dies after this leaves them to the next sweep.
+                contents |= await self._store.database.read(
+                    lambda tx, one=one: _list_contents(tx, one)
+                )
                 await self._delete(one)
             finally:
                 self._leaving.discard(one)
         await self._empty_log()
+        await self._engine.discard_contents(contents)
 
     async def finish(self) -> None:
         """Finish the deletions that dead processes began."""
@@ -138,6 +155,12 @@ class SessionDeletions:
             return
         for path in paths:
             await self._engine.discard_output(path)
+
+
+async def _list_contents(tx: Transaction, session_id: SessionID) -> set[str]:
+    """Digests of the contents of files that the rows of a Session name."""
+    changed = await file_change_table.list_digests_of(tx, session_id)
+    return (changed | await revert_table.list_digests_of(tx, session_id)) - {""}
 
 
 async def _load_family(tx: Transaction, session_id: SessionID) -> list[SessionID]:

@@ -9,6 +9,7 @@ from perdure.core import limits
 from perdure.core.session import fork, title
 from perdure.ports import Clock, IdSource, Transaction
 from perdure.runtime.coordination.session_locations import SessionLocations
+from perdure.runtime.session.own_fields import OwnFields
 from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
@@ -129,4 +130,5 @@ def _seed(
         # Later switches are in the copy.
         agent=created.info.agent,
         model=created.info.model,
+        own=OwnFields(created.info.metadata, created.info.permissions),
     )

@@ -18,6 +18,7 @@ from perdure.core.session.recovery import (
 )
 from perdure.ports import Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
+from perdure.runtime.turn.ownership import asks_person
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.session.message import AssistantMessage
@@ -77,7 +78,9 @@ class SessionRecovery:
         verdict = recovery.classify(attempt)
         match verdict:
             case AskPerson(reason=reason):
-                return reason
+                # A call that asks a person goes first, and the run with it.
+                asked = attempt.waits is None and await asks_person(tx, session_id)
+                return None if asked else reason
             case Unclear():
                 return None if await _is_begun(tx, session_id) else "unclear"
             case SendRequest() | GiveUp() | NothingDue():

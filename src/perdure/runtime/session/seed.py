@@ -5,6 +5,7 @@ from typing import Self
 from msgspec import UNSET, UnsetType
 
 from perdure.core.session import title as titles
+from perdure.runtime.session.own_fields import NO_OWN_FIELDS, OwnFields
 from perdure.schema.ids import ProjectID, SessionID
 from perdure.schema.location import LocationInfo, LocationRef
 from perdure.schema.models.model import NO_TOKENS, ModelRef
@@ -40,6 +41,7 @@ def build_seed(
     agent: str | UnsetType = UNSET,
     model: ModelRef | UnsetType = UNSET,
     parent_id: SessionID | UnsetType = UNSET,
+    own: OwnFields = NO_OWN_FIELDS,
 ) -> SessionSeed:
     return SessionSeed(
         id=session_id,
@@ -52,6 +54,8 @@ def build_seed(
         parent_id=parent_id,
         agent=agent,
         model=model,
+        metadata=own.metadata,
+        permissions=own.permissions,
         version=__version__,
         cost=0,
         tokens=NO_TOKENS,

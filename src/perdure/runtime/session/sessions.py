@@ -15,7 +15,8 @@ from perdure.core.compaction.outcome import (
     CompactionFailed,
     NothingToCompact,
 )
-from perdure.core.session import inbox, projection, title
+from perdure.core.session import inbox, projection
+from perdure.core.session import title as titles
 from perdure.ports import Clock, IdSource
 from perdure.runtime.coordination.coordinator import DrainInterruptedError, RunCoordinator
 from perdure.runtime.coordination.session_activity import SessionActivity
@@ -23,10 +24,18 @@ from perdure.runtime.coordination.session_locations import SessionLocations
 from perdure.runtime.session import tree
 from perdure.runtime.session.admission import PromptAdmission
 from perdure.runtime.session.engine_services import GetEngine
+from perdure.runtime.session.own_fields import (
+    OwnFields,
+    require_metadata,
+    require_permissions,
+    require_title,
+)
 from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
 from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema import codec
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import JsonObject
 from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
 from perdure.schema.location import LocationRef
@@ -79,21 +88,27 @@ class Sessions(SessionQueries):
         agent: str | None = None,
         model: ModelRef | None = None,
         location: LocationRef | None = None,
+        title: str | None = None,
+        metadata: JsonObject | None = None,
+        permissions: Ruleset | None = None,
     ) -> SessionInfo:
         """Create a Session; an id that exists returns the stored one and changes nothing."""
         if id is not None and await self.exists(id):
             await self._store.database.check_file()
             return await self._load(id)
+        chosen = None if title is None else require_title(title)
+        own = OwnFields(require_metadata(metadata), require_permissions(permissions))
         session_id = id or self._ids.session()
         info = await self._engine().locations.info(location or self._default_location)
         now = self._clock.now_millis()
         seed = build_seed(
             session_id,
             SessionPlace.from_location(info),
-            title=title.placeholder(now),
+            title=chosen or titles.placeholder(now),
             now=now,
             agent=UNSET if agent is None else agent,
             model=UNSET if model is None else model,
+            own=own,
         )
         event = SessionCreated(session_id=session_id, info=seed)
         try:
@@ -232,7 +247,7 @@ class Sessions(SessionQueries):
     async def wait(self, session_id: SessionID) -> None:
         """Wait until the Session is idle in every process."""
         await self.require_location(session_id)
-        await self._runs.wait_until_idle(session_id)
+        await self._runs.wait_for_client(session_id)
 
     async def _load(self, session_id: SessionID) -> SessionInfo:
         return codec.decode(SessionInfo, await self.get(session_id))

@@ -102,9 +102,11 @@ class HistoryCache:
             fresh = await message_table.list_after(tx, session_id, NO_EVENTS)
             _stays_plain(kept, fresh, plain=plain)
         _extend(kept, fresh)
-        self._kept[session_id] = kept
-        self._size += kept.size
-        self._evict()
+        # What is left out here is left out of later requests only if a recorded step says so.
+        if not plain:
+            self._kept[session_id] = kept
+            self._size += kept.size
+            self._evict()
         return History(tuple(kept.runs), kept.conversation, kept.tokens, kept.media)
 
     def drop(self, session_id: SessionID) -> None:

@@ -144,7 +144,9 @@ class SessionOwnership:
         """Take the lease, then settle what the run before left open."""
 
         async def look(tx: Transaction, before: Lease | None) -> _Left:
-            if self._store.leases.is_held_by_other(before) or session_id in self._cut_off:
+            left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
+            # A run that waits for a person did not bring its process down.
+            if left_behind and not await _waits_for_person(tx, session_id):
                 await attempt_table.count_death(tx, session_id)
             await attempt_table.take_over(tx, session_id)
             return await _load_left(tx, session_id)
@@ -264,6 +266,8 @@ class _Left(Value, kw_only=True):
     mark: Attempt | None
     stopped: bool
     """Whether an interrupt had asked for its end."""
+    asks: bool
+    """Whether calls of its newest step have yet to go on with the answer of a person."""
 
     @property
     def is_owed(self) -> bool:
@@ -271,8 +275,12 @@ class _Left(Value, kw_only=True):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the run continues without a decision of a person."""
-        return self.is_owed and not isinstance(recovery.classify(self.mark), AskPerson)
+        """Whether the run continues without a decision of a person.
+
+        While a person is asked by a call, that goes first, however many processes have died.
+        """
+        asks_person = isinstance(recovery.classify(self.mark), AskPerson)
+        return self.is_owed and (self.asks or not asks_person)
 
 
 _NEWEST_EVENTS: Final = 50
@@ -297,7 +305,27 @@ async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
         unanswered=recovery.is_unanswered(messages) and not taken_back,
         mark=await attempt_table.get(tx, session_id),
         stopped=await interrupt_table.is_requested(tx, session_id),
+        asks=await asks_person(tx, session_id),
     )
+
+
+async def asks_person(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether calls of the newest step have yet to go on with the answer of a person."""
+    newest = await message_table.latest_conversation_message(tx, session_id)
+    if newest is None or recovery.find_cut_step([newest.message()]) is None:
+        return False
+    return bool(await pending_table.list_waiting_calls(tx, session_id, newest.id))
+
+
+async def _waits_for_person(tx: Transaction, session_id: SessionID) -> bool:
+    """Whether every open call of the newest step waits for the answer of a person."""
+    newest = await message_table.latest_conversation_message(tx, session_id)
+    step = None if newest is None else recovery.find_cut_step([newest.message()])
+    if step is None:
+        return False
+    rows = await pending_table.list_of_step(tx, session_id, step.id)
+    waiting = {row.call_id for row in rows if row.answer is None}
+    return bool(waiting) and recovery.open_calls(step) <= waiting
 
 
 async def _list_void(tx: Transaction, facts: list[SessionEvent]) -> list[PendingRequest]:

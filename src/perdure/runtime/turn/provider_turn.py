@@ -141,7 +141,9 @@ class ProviderTurn(StepSettlement):
                 if not isinstance(error, LeaseHeldError):
                     await shielded(self._settle_step(INTERRUPTED, TURN_BROKEN))
                 raise error from raised
-            await shielded(self._settle_step(INTERRUPTED, TURN_DECLINED))
+            failure = None if self._executor is None else self._executor.failure
+            reason, unsettled = failure or TURN_DECLINED, failure or INTERRUPTED
+            await shielded(self._settle_step(unsettled, reason, fails=failure is not None))
             self._declined = True
 
     # ---- the answer as it arrives ---------------------------------------------------------------

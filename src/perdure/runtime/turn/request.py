@@ -43,12 +43,15 @@ def subject(found: TurnInput, chosen: ChosenModel | NoModelChosen) -> Subject:
     )
 
 
-def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnTools | None:
+async def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> TurnTools | None:
     """The tools of the turn; None at the last step that the agent may take."""
     if drain.is_last(boundary.step, None if agent.steps is UNSET else agent.steps):
         return None
     bounds = subagent.inherited_rules(boundary.callers, location.agents.rules)
-    return location.tools.registry().materialize(location.agents.rules(agent.id), *bounds)
+    listed = await location.mcp.listed(boundary.epoch.snapshot)
+    own = () if boundary.session.permissions is UNSET else (boundary.session.permissions,)
+    rules = location.agents.rules(agent.id)
+    return location.tools.registry().materialize(rules, *bounds, *own, listed=listed)
 
 
 def build(

@@ -41,10 +41,15 @@ class RequestMarks:
             session_id, lambda tx: attempt_table.put(tx, session_id, "prepared", step=step)
         )
 
-    async def settle(self, tx: Transaction, session_id: SessionID, *, continues: bool) -> None:
-        """With the facts that settle a step; `continues`: the model waits for its tools."""
+    async def settle(
+        self, tx: Transaction, session_id: SessionID, *, continues: bool, ended: bool
+    ) -> None:
+        """With the facts that settle a step; `continues`: the model waits for its tools.
+
+        `ended`: the step ended by itself, so that the run has made progress.
+        """
         if continues:
-            await attempt_table.settle(tx, session_id)
+            await attempt_table.settle(tx, session_id, ended=ended)
         elif not await attempt_table.release(tx, session_id):
             self._unsettled.discard(session_id)
 

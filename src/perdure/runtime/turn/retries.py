@@ -33,6 +33,7 @@ from perdure.schema.codec import JsonObject
 from perdure.schema.ids import Seq, SessionID
 from perdure.schema.live_event import StatusChanged
 from perdure.schema.session.event import Retried
+from perdure.schema.session.status import SessionBusy, SessionRetrying, SessionStatus
 from perdure.schema.session.tool import RetryError
 from perdure.store.tables import attempt_table, retry_table
 
@@ -155,10 +156,9 @@ class Retries:
         await failed_step.record(self._services, session, agent=agent, reason=TURN_INTERRUPTED)
 
     def _tell(self, session_id: SessionID, waits: Retry | None) -> None:
-        status: JsonObject = {"type": "running"}
+        status: SessionStatus = SessionBusy()
         if waits is not None:
-            said = {"attempt": waits.failed, "message": waits.message, "next": waits.due}
-            status = {"type": "retrying", **said}
+            status = SessionRetrying(waits.failed, waits.message, waits.due)
         self._services.hub.publish(StatusChanged(session_id=session_id, status=status), None)
 
 

@@ -39,6 +39,8 @@ class StepLog:
         """Appends that are under way."""
         self.failed = False
         """Whether a write has failed; nothing is written after it."""
+        self.is_cut = False
+        """Whether a process that has died or stopped began the step: its end is no progress."""
 
     @property
     def is_empty(self) -> bool:
@@ -103,6 +105,7 @@ class StepLog:
     ) -> None:
         session_id = self._session.id
         settles = isinstance(facts[-1], StepEnded if suspends else StepEnded | StepFailed)
+        ended = isinstance(facts[-1], StepEnded) and not (suspends or self.is_cut)
         certain = self._writing == 0
 
         async def within(tx: Transaction, seq: Seq) -> None:
@@ -113,7 +116,7 @@ class StepLog:
             if settles:
                 if not certain:
                     await _require_settled_calls(tx, session_id, facts[-1])
-                await self._marks.settle(tx, session_id, continues=continues)
+                await self._marks.settle(tx, session_id, continues=continues, ended=ended)
 
         self._writing += 1
         try:

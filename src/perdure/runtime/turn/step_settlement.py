@@ -115,8 +115,11 @@ class StepSettlement:
         await self._log.commit(continues=True)
         return TurnEnd(step=self._step, failed=failure, retry=retry)
 
-    async def _settle_step(self, unsettled: str, reason: str) -> None:
-        """Fail open calls and the step; end the step instead if its answer was complete."""
+    async def _settle_step(self, unsettled: str, reason: str, *, fails: bool = False) -> None:
+        """Fail open calls and the step.
+
+        End the step instead if its answer was complete, unless it `fails` all the same.
+        """
         # After a failed write only the log knows what is open: see runtime.turn.ownership.
         if self._step_settled or self._log.failed:
             return
@@ -125,7 +128,7 @@ class StepSettlement:
         self._log.add(*self._recorder.flush(now=now))
         self._log.add(*self._recorder.fail_unsettled(unsettled, now=now))
         self._step_settled = True
-        if self._recorder.finish is not None:
+        if self._recorder.finish is not None and not fails:
             self._log.add(*self._step_ended(now))
         else:
             self._log.add(*self._recorder.step_failed(reason, now=now))

@@ -25,7 +25,9 @@ from perdure.ports import (
     PermissionCorrectedError,
     PermissionDeclinedError,
     PermissionGate,
+    PermissionUnattendedError,
     QuestionRejectedError,
+    QuestionUnattendedError,
 )
 from perdure.ports.file_journal import NO_JOURNAL, Journal
 from perdure.runtime.ops.metrics import Metrics
@@ -94,6 +96,8 @@ class ToolExecutor:
         self._progress = progress
         self._slots = asyncio.Semaphore(limits.TOOLS_PARALLEL_MAX)
         self.declined = False
+        self.failure: str | None = None
+        """Why the run fails, if a person was needed and none is there."""
 
     async def settle(self, call: ToolCalled) -> None:
         async with self._slots:
@@ -101,8 +105,10 @@ class ToolExecutor:
                 return
             try:
                 settled = await self._not_again(call) or await self._run(call)
-            except (PermissionDeclinedError, QuestionRejectedError):
+            except (PermissionDeclinedError, QuestionRejectedError) as error:
                 self.declined = True
+                if isinstance(error, (PermissionUnattendedError, QuestionUnattendedError)):
+                    self.failure = str(error)
                 return
         if isinstance(settled, ToolError):
             await shielded(self._record(call, settled))
@@ -137,7 +143,7 @@ class ToolExecutor:
             raise
         except Exception as error:
             logger.exception("tool %s failed", call.tool)
-            settled = ToolError(f"Tool execution failed: {redaction.redact(str(error))}")
+            settled = ToolError(f"Tool execution failed: {redaction.redact_message(str(error))}")
         finally:
             progress.close()
         nudge = self._with.repeated_calls.record_outcome(call.tool, call.input, settled)
@@ -159,6 +165,7 @@ class ToolExecutor:
             call_id=call.call_id,
             report=progress.report,
             journal=self._with.journal,
+            require=self._with.permissions.require,
             reads_documents=self._with.reads_documents,
         )
 

@@ -10,8 +10,8 @@ from perdure.schema.value import Value
 
 Effect = Literal["allow", "deny", "ask"]
 Reply = Literal["once", "always", "reject"]
-Headless = Literal["wait", "deny"]
-"""If a person is needed: wait for one, or refuse because none is available."""
+Headless = Literal["wait", "deny", "fail"]
+"""If a person is needed: wait for one, refuse so that the model goes on, or let the run fail."""
 
 
 class Rule(Record):
@@ -50,6 +50,17 @@ class PermissionDecision(Record):
     effect: Effect
 
 
+class ProposedChange(Record):
+    """What a tool would do to one file if it is allowed."""
+
+    path: str
+    status: Literal["added", "modified", "deleted"]
+    additions: int
+    deletions: int
+    patch: str
+    """A unified diff; its beginning if it is very long, and then the last line says so."""
+
+
 class PermissionRequest(Record):
     id: PermissionID
     session_id: SessionID
@@ -58,6 +69,8 @@ class PermissionRequest(Record):
     save: tuple[str, ...] | UnsetType = UNSET
     metadata: JsonObject | UnsetType = UNSET
     source: PermissionSource | UnsetType = UNSET
+    changes: tuple[ProposedChange, ...] | UnsetType = UNSET
+    """An extension: the changes of files that are asked about."""
 
 
 Scope = Literal["session", "agent", "project", "global"]

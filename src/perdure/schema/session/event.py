@@ -6,6 +6,7 @@ have `timestamp` (domain time, not an order) and `session_id`.
 
 from msgspec import UNSET, UnsetType
 
+from perdure.schema.approval.permission import Ruleset
 from perdure.schema.codec import JsonObject, JsonValue, Record
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
 from perdure.schema.location import LocationRef
@@ -47,6 +48,8 @@ class SessionSeed(Record):
     parent_id: SessionID | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     model: ModelRef | UnsetType = UNSET
+    metadata: JsonObject | UnsetType = UNSET
+    permissions: Ruleset | UnsetType = UNSET
 
 
 class SessionCreated(Record):

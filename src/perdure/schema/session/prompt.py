@@ -30,6 +30,8 @@ class FileInput(Record):
     name: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     source: TextSource | UnsetType = UNSET
+    mime: str | UnsetType = UNSET
+    """What older clients take it for. The server goes by the content."""
 
 
 class FileAttachment(Record):

@@ -4,7 +4,8 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from perdure.schema.codec import Record
+from perdure.schema.approval.permission import Ruleset
+from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, ProjectID, SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef, TokenUsage
@@ -70,6 +71,10 @@ class SessionInfo(Record):
     budget: SessionBudget | UnsetType = UNSET
     substitute: ModelSubstitute | UnsetType = UNSET
     """An extension: the model of the agent's chain that stands in at the moment."""
+    metadata: JsonObject | UnsetType = UNSET
+    """Facts of the client that created the Session; the runtime does not read them."""
+    permissions: Ruleset | UnsetType = UNSET
+    """An extension: tools that the Session and its subagents may not use, whatever their agents."""
 
 
 class SessionActivity(Record):

@@ -61,12 +61,13 @@ def _position(call: Call[ListMessages, None]) -> tuple[Order, int, MessageAnchor
     query = call.query
     if not query.cursor:
         return query.order or "desc", query.limit or limits.PAGE_ITEMS_DEFAULT, None
-    if query.order is not None:
-        raise InvalidCursorError("Cursor cannot be combined with order")
+    for name in ("limit", "order"):
+        if getattr(query, name) is not None:
+            raise InvalidCursorError(f"Cursor cannot be combined with {name}")
     at = cursor.open_messages(
         query.cursor, key=call.settings.cursor_key, session_id=call.session_id
     )
-    return at.order, query.limit or at.limit, MessageAnchor(seq=at.seq, direction=at.direction)
+    return at.order, at.limit, MessageAnchor(seq=at.seq, direction=at.direction)
 
 
 HANDLERS: Final[Handlers] = {

@@ -58,7 +58,12 @@ async def create(call: Call[None, CreateSession]) -> SessionInfo:
     body = call.body
     location = call.location() if body.location is None else location_context.check(body.location)
     return await call.runtime.sessions.create(
-        id=body.id, agent=body.agent, model=body.model, location=location
+        id=body.id,
+        agent=body.agent,
+        model=body.model,
+        location=location,
+        title=body.title,
+        metadata=body.metadata,
     )
 
 
@@ -221,8 +226,8 @@ class _Position(Value, kw_only=True):
 
 def _position(call: Call[ListSessions, None]) -> _Position:
     asked = call.query
-    limit = min(asked.limit or limits.PAGE_ITEMS_DEFAULT, session.SESSIONS_PER_PAGE_MAX)
     if asked.cursor is None:
+        limit = min(asked.limit or limits.PAGE_ITEMS_DEFAULT, session.SESSIONS_PER_PAGE_MAX)
         query = SessionQuery(
             directory=asked.directory,
             project=asked.project,
@@ -245,12 +250,12 @@ def _position(call: Call[ListSessions, None]) -> _Position:
         order=at.order,
     )
     anchor = SessionAnchor(time=at.time, id=at.id, direction=at.direction)
-    return _Position(query=query, limit=at.limit if asked.limit is None else limit, anchor=anchor)
+    return _Position(query=query, limit=at.limit, anchor=anchor)
 
 
 def _check_alone(asked: ListSessions, at: SessionCursor) -> None:
     """A cursor holds the whole query. Clients may repeat the directory that they always send."""
-    for name in ("order", "search", "project", "subpath", "archived"):
+    for name in ("limit", "order", "search", "project", "subpath", "archived"):
         if getattr(asked, name) is not None:
             raise InvalidCursorError(f"Cursor cannot be combined with {name}")
     for name in ("directory", "workspace"):

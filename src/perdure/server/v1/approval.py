@@ -26,6 +26,10 @@ def permission(asked: PermissionRequest) -> V1PermissionRequest:
     metadata = dict(asked.metadata or {})
     if asked.action == "bash":
         metadata.setdefault("command", "\n".join(asked.resources))
+    if asked.action == "edit" and asked.resources:
+        metadata.setdefault("filepath", ", ".join(asked.resources))
+    if asked.changes:
+        metadata.setdefault("diff", "".join(change.patch for change in asked.changes))
     source = asked.source
     return V1PermissionRequest(
         id=asked.id,

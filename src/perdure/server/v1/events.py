@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from perdure.net import sse
 from perdure.protocol.v1.event import V1Event
 from perdure.schema import codec
-from perdure.schema.live_event import LIVE_TYPES, LiveEvent
+from perdure.schema.live_event import LIVE_TYPES, InstanceDisposed, LiveEvent
 from perdure.schema.location import LocationRef
 from perdure.server.call import Call
 from perdure.server.results import Framing, LiveStream
@@ -113,6 +113,9 @@ class V1Events:
             return sse.write(b'{"directory":"","payload":%b}' % payload if wraps else payload)
 
         def event(event: LiveEvent) -> bytes:
+            if isinstance(event, InstanceDisposed):
+                # To a V1 client this event means "load all again now", from a server that ends.
+                return sse.HEARTBEAT
             return write(LIVE_TYPES[type(event)], event)
 
         return Framing(event, lambda: write("server.heartbeat", {}))

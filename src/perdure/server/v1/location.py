@@ -27,10 +27,10 @@ from perdure.protocol.v1.location import (
     V1Project,
     V1ProjectDirectory,
     V1ProjectTime,
-    V1Rule,
     V1Skill,
 )
 from perdure.protocol.v1.message import V1ModelChoice
+from perdure.protocol.v1.rule import V1Rule
 from perdure.schema.errors import NotFoundError
 from perdure.schema.location import LocationRef, ProjectInfo
 from perdure.schema.models.integration import (
@@ -185,6 +185,9 @@ async def _providers(call: Call[None, None]) -> V1ProviderList:
         if p.id in models
     )
     default = {p.id: next(iter(p.models)) for p in shown}
+    chosen = (await call.runtime.locations.default_model(where)).model
+    if chosen is not UNSET and chosen.id in models.get(chosen.provider_id, {}):
+        default[chosen.provider_id] = chosen.id
     return V1ProviderList(shown, default, tuple(default))
 
 

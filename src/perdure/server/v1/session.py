@@ -15,6 +15,7 @@ from perdure.protocol.v1.session import (
     V1Status,
 )
 from perdure.schema import codec
+from perdure.schema.approval.permission import Rule
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID
 from perdure.schema.query import SessionQuery
@@ -47,15 +48,16 @@ async def list_sessions(call: Call[ListV1Sessions, None]) -> tuple[V1Session, ..
 
 async def create(call: Call[None, CreateV1Session]) -> V1Session:
     body = call.body
-    for name in ("permission", "metadata", "parent_id"):
-        if getattr(body, name):
-            field = codec.wire_name(name)
-            raise InvalidRequestError(f"{field} cannot be set when a Session is created by V1")
+    if body.parent_id:
+        raise InvalidRequestError("parentID cannot be set when a Session is created by V1")
     made = await call.runtime.sessions.create(
-        agent=body.agent, model=body.model, location=location.resolve(call)
+        agent=body.agent,
+        model=body.model,
+        location=location.resolve(call),
+        title=body.title or None,
+        metadata=body.metadata,
+        permissions=tuple(Rule(r.permission, r.pattern, r.action) for r in body.permission or ()),
     )
-    if body.title:
-        made = await call.runtime.changes.rename(made.id, body.title)
     return shapes.session(made)
 
 

@@ -26,10 +26,8 @@ from perdure.protocol.v1.part import (
     V1Agent,
     V1Compaction,
     V1Completed,
-    V1Failed,
     V1File,
     V1FileSource,
-    V1Pending,
     V1Reasoning,
     V1Running,
     V1SourceText,
@@ -39,6 +37,7 @@ from perdure.protocol.v1.part import (
     V1Text,
     V1Tool,
 )
+from perdure.protocol.v1.rule import V1Rule
 from perdure.protocol.v1.session import V1Revert, V1Session
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import NO_TOKENS
@@ -56,23 +55,8 @@ from perdure.schema.session.message import (
 )
 from perdure.schema.session.prompt import Prompt
 from perdure.schema.session.session import SessionInfo
-from perdure.schema.session.tool import (
-    CompletedState,
-    ErrorState,
-    PendingState,
-    RunningState,
-    TextContent,
-    ToolContent,
-)
+from perdure.server.v1 import tool_state
 
-_FILE_TOOLS: Final = frozenset({"read", "write", "edit"})
-_INPUT_NAMES: Final = {
-    "path": "filePath",
-    "old_string": "oldString",
-    "new_string": "newString",
-    "replace_all": "replaceAll",
-}
-_TITLES: Final = ("filePath", "command", "description", "pattern")
 _MESSAGES: Final[msgspec.json.Decoder[SessionMessage]] = msgspec.json.Decoder(SessionMessage)
 DEFAULT_AGENT: Final = "build"
 _SHELL_NOTE: Final = "The following tool was executed by the user"
@@ -103,6 +87,10 @@ def session(info: SessionInfo) -> V1Session:
         parent_id=info.parent_id,
         agent=info.agent,
         model=info.model,
+        metadata=info.metadata,
+        permission=UNSET
+        if info.permissions is UNSET
+        else tuple(V1Rule(r.action, r.resource, r.effect) for r in info.permissions),
         revert=UNSET if revert is UNSET else V1Revert(revert.message_id, revert.part_id),
     )
 
@@ -195,7 +183,7 @@ def answer_part(session_id: str, message: AssistantMessage, index: int) -> AnyV1
             span = V1Span(created) if time is UNSET else V1Span(time.created, time.completed)
             return V1Reasoning(own, session_id, message.id, text, span)
         case ToolPart():
-            state = _tool_state(part)
+            state = tool_state.translate(part)
             return V1Tool(own, session_id, message.id, part.id, part.name, state)
 
 
@@ -286,36 +274,3 @@ def messages(info: SessionInfo, found: Iterable[SessionMessage]) -> list[V1Messa
             case _:
                 pass
     return shown
-
-
-def _tool_state(part: ToolPart) -> V1Pending | V1Running | V1Completed | V1Failed:
-    time, state = part.time, part.state
-    start = time.created if time.ran is UNSET else time.ran
-    span = V1Span(start, time.completed)
-    match state:
-        case PendingState(input=raw):
-            return V1Pending({}, raw)
-        case RunningState(input=input, structured=structured, content=content):
-            metadata = _metadata(part.name, structured, content)
-            return V1Running(_input(part.name, input), V1Span(start), metadata=metadata)
-        case CompletedState(input=input, structured=structured, content=content):
-            given = _input(part.name, input)
-            title = next((str(given[name]) for name in _TITLES if given.get(name)), "")
-            metadata = _metadata(part.name, structured, content)
-            return V1Completed(given, _text(content), title, metadata, span)
-        case ErrorState(input=input, error=error, structured=structured):
-            return V1Failed(_input(part.name, input), error.message, span, metadata=structured)
-
-
-def _input(tool: str, given: JsonObject) -> JsonObject:
-    if tool not in _FILE_TOOLS:
-        return given
-    return {_INPUT_NAMES.get(name, name): value for name, value in given.items()}
-
-
-def _metadata(tool: str, structured: JsonObject, content: tuple[ToolContent, ...]) -> JsonObject:
-    return {**structured, "output": _text(content)} if tool == "bash" else structured
-
-
-def _text(content: tuple[ToolContent, ...]) -> str:
-    return "\n".join(item.text for item in content if isinstance(item, TextContent))

@@ -8,16 +8,18 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from perdure.core.session import projection
 from perdure.protocol.v1.message import V1Error, V1ErrorData, V1Message, V1MessageInfo
-from perdure.protocol.v1.part import AnyV1Part
+from perdure.protocol.v1.part import AnyV1Part, V1Span, V1Text
 from perdure.protocol.v1.session import V1Status
 from perdure.schema import codec, manifest
 from perdure.schema.approval.permission import PermissionRequest
 from perdure.schema.codec import Record
 from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import MessageID, SessionID
+from perdure.schema.live_event import StatusChanged
 from perdure.schema.location import LocationRef
 from perdure.schema.session import event as events
 from perdure.schema.session.event import AssistantEvent, SessionEvent
@@ -31,6 +33,7 @@ from perdure.schema.session.message import (
     UserMessage,
 )
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.session.status import SessionBusy, SessionIdle, SessionRetrying
 from perdure.schema.value import State, Value
 from perdure.server.v1 import approval, file, shapes
 from perdure.server.v1.text_stream import TextPlace, TextStream, TranslatedDelta
@@ -46,7 +49,6 @@ _RENAMED: Final = {
     "question.v2.rejected": "question.rejected",
     "permission.v2.replied": "permission.replied",
 }
-_BUSY: Final = frozenset({"running", "busy"})
 
 
 class Told(Value):
@@ -79,7 +81,6 @@ class _Named(Record):
     text_id: str | UnsetType = UNSET
     reasoning_id: str | UnsetType = UNSET
     delta: str | UnsetType = UNSET
-    status: dict[str, object] | UnsetType = UNSET
 
 
 class _Session(State):
@@ -225,12 +226,15 @@ def _live(envelope: _Envelope) -> list[tuple[str, object]]:
             asked = codec.decode(PermissionRequest, bytes(envelope.data))
             return [("permission.asked", approval.permission(asked))]
         case "session.status":
-            named = codec.decode(_Named, bytes(envelope.data))
-            kind = (named.status or {}).get("type")
-            if kind in _BUSY:
-                return [_status(named.session_id or "", V1Status("busy"))]
-            idle = {"sessionID": named.session_id}
-            return [_status(named.session_id or "", V1Status("idle")), ("session.idle", idle)]
+            told = codec.decode(StatusChanged, bytes(envelope.data))
+            match told.status:
+                case SessionBusy():
+                    return [_status(told.session_id, V1Status("busy"))]
+                case SessionRetrying(attempt=attempt, message=message, next=due):
+                    return [_status(told.session_id, V1Status("retry", attempt, message, due))]
+                case SessionIdle():
+                    idle = {"sessionID": told.session_id}
+                    return [_status(told.session_id, V1Status("idle")), ("session.idle", idle)]
         case _:
             return [(_RENAMED.get(envelope.type, envelope.type), envelope.data)]
 
@@ -349,7 +353,11 @@ def _describe_part(session: _Session, event: AssistantEvent) -> list[tuple[str, 
             index = shapes.index_of(answer, ToolPart, event.call_id)
     if index is None:
         return []
-    return [_part(shapes.answer_part(session.info.id, answer, index), event.timestamp)]
+    part = shapes.answer_part(session.info.id, answer, index)
+    if isinstance(event, events.TextEnded) and isinstance(part, V1Text):
+        # A text is whole before its message: clients print it when its end is told.
+        part = replace(part, time=V1Span(answer.time.created, event.timestamp))
+    return [_part(part, event.timestamp)]
 
 
 def _whole(message: V1Message, when: int) -> list[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""Commit timing, waits for the lock, and the thread that runs commits on a slow disk.
+"""Commit timing, the pace of writes, waits for the lock, and the thread for a slow disk.
 
 A COMMIT runs on the event loop while the disk is quick and in the Committer's thread while it is
 slow; `CommitTimer` tells which. What is committed is decided in `sqlite`.
@@ -19,6 +19,8 @@ Failure = apsw.Error | DatabaseError
 
 _QUICK_SECONDS_MAX: Final = 0.002
 _AVERAGE_WEIGHT: Final = 0.2
+_ALONE_WRITES_MAX: Final = 16
+_ALONE_WRITES_PER_SECOND: Final = 1_000
 _LONG_WAIT_SECONDS: Final = 0.5
 
 
@@ -55,6 +57,37 @@ class CommitTimer:
         self._average += (seconds - self._average) * _AVERAGE_WEIGHT
         if self._observe is not None:
             self._observe(seconds)
+
+
+class WritePace:
+    """Tells whether a write is likely to be alone, so that waiting for others would be in vain.
+
+    To wait is to let all that is ready run first, which costs a lone writer two rounds of the event
+    loop. A Session writes a few times in a row and then waits for its model; many Sessions together
+    write much more often, and save more by sharing a commit. So writes are counted, and the count
+    falls with time. Of the writes of one round only the first does not wait: a task that writes
+    again and again lets others run, and tasks that were started together share a commit.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0.0
+        self._counted_at = 0.0
+        self._in_round = False
+
+    def is_alone(self, now: float) -> bool:
+        """Count a write at `now`, in seconds; whether it should not wait for others."""
+        fallen = (now - self._counted_at) * _ALONE_WRITES_PER_SECOND
+        # Bounded, so that a lone writer is known as such soon after the others have ended.
+        self._count = min(max(0.0, self._count - fallen) + 1, 2 * _ALONE_WRITES_MAX)
+        self._counted_at = now
+        if self._in_round or self._count > _ALONE_WRITES_MAX:
+            return False
+        self._in_round = True
+        asyncio.get_running_loop().call_soon(self._end_round)
+        return True
+
+    def _end_round(self) -> None:
+        self._in_round = False
 
 
 class LockWait:

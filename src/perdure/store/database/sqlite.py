@@ -1,10 +1,11 @@
 """SQLite behind ports.Database: one writing connection, group commit, one reading connection.
 
-Jobs that wait together share one COMMIT, on the event loop or off it (`committer`). When a job of
-a shared transaction fails, all jobs run again, each behind a savepoint, so that only the failing
-one is rolled back. A future resolves only after the commit: resolved means durable. A failed
-COMMIT is never retried; its callers get the error. The connection stays open: in WAL mode the next
-commit rewrites and syncs everything after the last good one.
+Jobs that wait together share one COMMIT, on the event loop or off it (`committer`); one that is
+likely to be alone does not wait for others. When a job of a shared transaction fails, all jobs run
+again, each behind a savepoint, so that only the failing one is rolled back. A future resolves only
+after the commit: resolved means durable. A failed COMMIT is never retried; its callers get the
+error. The connection stays open: in WAL mode the next commit rewrites and syncs everything after
+the last good one.
 
 Jobs are coroutines over an async Transaction that never suspends here, so `drive` can run them to
 completion. On a server database they would suspend.
@@ -25,6 +26,7 @@ from perdure.store.database.committer import (
     CommitTimer,
     Failure,
     LockWait,
+    WritePace,
     catch_failure,
 )
 from perdure.store.database.database_file import DatabaseFile
@@ -73,7 +75,8 @@ class _ReadTransaction(SqliteTransaction):
 class SqliteDatabase:
     """A database file; use as an async context manager.
 
-    `inline` always commits on the loop, for simulated time. `observe` gets the seconds of each
+    `inline` always commits on the loop and never at once, for simulated time: a job that waits can
+    be overtaken, which a simulation is to find out. `observe` gets the seconds of each
     commit, in the thread that ran it.
     """
 
@@ -100,7 +103,12 @@ class SqliteDatabase:
         self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
+        self._pace = None if inline else WritePace()
+        self._in_use = False
+        """Whether a transaction of the writer is open, or the commit thread has it."""
         self._changed_elsewhere = False
+        self._version_wanted = False
+        """Whether the next transaction looks for commits of other processes."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,9 +133,15 @@ class SqliteDatabase:
         loop = asyncio.get_running_loop()
         future = SettledFuture[T](loop=loop)
         self._waiting.append(QueuedJob(job, future, committed))
+        is_alone = self._pace is not None and self._pace.is_alone(loop.time())
         if self._idle.is_set():
             self._idle.clear()
-            loop.call_soon(self._begin)
+            if is_alone:
+                self._begin()
+                if future.done():
+                    return future.result()
+            else:
+                loop.call_soon(self._begin)
         try:
             return await future
         except asyncio.CancelledError:
@@ -139,7 +153,7 @@ class SqliteDatabase:
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
             return drive(job(self._reading))
-        if self._idle.is_set():
+        if not self._in_use:
             # The writer has the pages it wrote in its cache; the reader would fetch them again.
             return self._read(self._writer, self._reading_writer, job)
         return self._read(self._reader, self._reading, job)
@@ -171,22 +185,27 @@ class SqliteDatabase:
         while not self._idle.is_set():
             await self._idle.wait()
         self._idle.clear()
+        self._in_use = True
         done = SettledFuture[Failure | None](loop=asyncio.get_running_loop())
         self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), done.set_result)
         try:
             return await done is None
         finally:
+            self._in_use = False
             self._continue()
 
     async def changed_elsewhere(self) -> bool:
-        # While a commit runs, the writer belongs to the commit thread; `_run` checks instead.
-        if self._idle.is_set():
+        # While the writer is in use, the next transaction looks, and the next call tells.
+        if not self._in_use:
             self._check_other_commits()
+        else:
+            self._version_wanted = True
         changed, self._changed_elsewhere = self._changed_elsewhere, False
         return changed
 
     def _check_other_commits(self) -> None:
         now = self._version_now()
+        self._version_wanted = False
         self._changed_elsewhere = self._changed_elsewhere or now != self._data_version
         self._data_version = now
 
@@ -202,6 +221,7 @@ class SqliteDatabase:
     # ---- one shared transaction: begin, run the jobs, commit ------------------------------------
 
     def _begin(self) -> None:
+        self._in_use = True
         batch = self._waiting[: limits.COMMIT_JOBS_MAX]
         del self._waiting[: len(batch)]
         self._lock(partial(self._run, batch))
@@ -256,7 +276,8 @@ class SqliteDatabase:
             fail(queued.future, failure, self._path)
 
     def _run(self, batch: list[QueuedJob], failure: Failure | None) -> None:
-        failure = failure or catch_failure(self._check_other_commits)
+        if failure is None and self._version_wanted:
+            failure = catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
@@ -282,7 +303,6 @@ class SqliteDatabase:
         self._lock(partial(self._run_with_savepoints, batch))
 
     def _run_with_savepoints(self, batch: list[QueuedJob], failure: Failure | None) -> None:
-        failure = failure or catch_failure(self._check_other_commits)
         if failure is not None:
             self._settle(batch, failure)
             return
@@ -346,6 +366,7 @@ class SqliteDatabase:
         self._resolve(batch)
 
     def _resolve(self, batch: list[QueuedJob]) -> None:
+        self._in_use = False
         for queued in batch:
             if queued.error is not None:
                 fail(queued.future, queued.error, self._path)

@@ -5,7 +5,8 @@ to the owner that first imported it: events of another owner are ignored, or ref
 The payload must name the same Session as its envelope.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
 import msgspec
 
@@ -18,6 +19,8 @@ from perdure.schema.value import Value
 from perdure.store.log import event_store, projector
 from perdure.store.log.event_store import EventStore, StoredEvent
 from perdure.store.tables import deletion_table, row_checks
+
+_EVENTS_PER_COMMIT: Final = 500
 
 
 class ReplayError(Exception):
@@ -48,7 +51,8 @@ async def replay(
     decoded = _decode(event)
 
     async def job(tx: Transaction) -> StoredEvent | None:
-        return await _import_event(tx, event, decoded, owner=owner, strict=strict)
+        taken = await _find_taken(tx, [event.id])
+        return await _import_event(tx, event, decoded, owner=owner, strict=strict, taken=taken)
 
     def committed(stored: StoredEvent | None) -> None:
         if stored is not None:
@@ -64,8 +68,13 @@ async def replay_all(
     owner: str | None = None,
     strict: bool = False,
     publish: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> SessionID | None:
-    """Import contiguous events of one Session; returns its id, or None for no events."""
+    """Import contiguous events of one Session; returns its id, or None for no events.
+
+    They are stored in parts. A refused event leaves the parts before its own stored, and `progress`
+    is told how many events are.
+    """
     if not events:
         return None
     session_id, first = events[0].session_id, events[0].seq
@@ -74,9 +83,38 @@ async def replay_all(
             raise ReplayError(f"events of two sessions: {session_id} and {event.session_id}")
         if event.seq != first + offset:
             raise ReplayError(f"sequence {event.seq} where {first + offset} must be")
-    for event in events:
-        await replay(store, event, owner=owner, strict=strict, publish=publish)
+    for start in range(0, len(events), _EVENTS_PER_COMMIT):
+        part = events[start : start + _EVENTS_PER_COMMIT]
+        await _replay_part(store, part, owner=owner, strict=strict, publish=publish)
+        if progress is not None:
+            progress(start + len(part))
     return session_id
+
+
+async def _replay_part(
+    store: EventStore,
+    events: Sequence[ReplayedEvent],
+    *,
+    owner: str | None,
+    strict: bool,
+    publish: bool,
+) -> None:
+    """Import events in one transaction."""
+    decoded = [_decode(event) for event in events]
+
+    async def job(tx: Transaction) -> list[StoredEvent]:
+        taken = await _find_taken(tx, [event.id for event in events])
+        found = [
+            await _import_event(tx, event, fact, owner=owner, strict=strict, taken=taken)
+            for event, fact in zip(events, decoded, strict=True)
+        ]
+        return [stored for stored in found if stored is not None]
+
+    def committed(stored: list[StoredEvent]) -> None:
+        if stored:
+            store.announce(events[0].session_id, tuple(stored), None, live=publish)
+
+    await store.database.write(job, committed=committed)
 
 
 async def claim(store: EventStore, session_id: SessionID, owner: str) -> None:
@@ -114,6 +152,7 @@ async def _import_event(
     *,
     owner: str | None,
     strict: bool,
+    taken: Collection[str],
 ) -> StoredEvent | None:
     latest = await event_store.latest_seq(tx, event.session_id)
     held_by = await _owner(tx, event.session_id)
@@ -129,7 +168,7 @@ async def _import_event(
         return None
     if event.seq != latest + 1:
         raise ReplayError(f"sequence mismatch: {event.seq} where {latest + 1} must be")
-    if await _id_taken(tx, event.id):
+    if event.id in taken:
         raise ReplayError(f"event id {event.id} is taken")
     if held_by is None and owner is not None:
         await _set_owner(tx, event.session_id, owner)
@@ -176,6 +215,11 @@ async def _set_owner(tx: Transaction, session_id: SessionID, owner: str) -> None
     )
 
 
-async def _id_taken(tx: Transaction, event_id: EventID) -> bool:
-    # A full scan: ids made here cannot collide, so the table has no index for this check.
-    return bool(await tx.fetch("SELECT 1 FROM event WHERE id = :id LIMIT 1", {"id": event_id}))
+async def _find_taken(tx: Transaction, ids: Sequence[EventID]) -> set[str]:
+    """The ids that stored events have."""
+    # One full scan: ids made here cannot collide, so the table has no index for this check.
+    rows = await tx.fetch(
+        "SELECT id FROM event WHERE id IN (SELECT value FROM json_each(:ids))",
+        {"ids": codec.encode(ids).decode()},
+    )
+    return {str(event_id) for (event_id,) in rows}

@@ -75,7 +75,7 @@ async def take_over(tx: Transaction, session_id: SessionID) -> None:
 
 
 async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, step: int) -> None:
-    """Set the state of the request. The count of deaths is kept until the step is settled."""
+    """Set the state of the request. The count of deaths is kept until a step ends by itself."""
     await tx.execute(
         "INSERT INTO session_attempt (session_id, state, step) VALUES (:id, :state, :step)"
         " ON CONFLICT (session_id) DO UPDATE SET"
@@ -84,12 +84,16 @@ async def put(tx: Transaction, session_id: SessionID, state: AttemptState, *, st
     )
 
 
-async def settle(tx: Transaction, session_id: SessionID) -> None:
-    """Settle a step whose tool results must be sent: another request follows."""
+async def settle(tx: Transaction, session_id: SessionID, *, ended: bool) -> None:
+    """Settle a step whose tool results must be sent: another request follows.
+
+    `ended`: it ended by itself. One that was settled because its process died or stopped, or its
+    answer broke off, is no progress, and the deaths are counted on.
+    """
     await tx.execute(
-        "UPDATE session_attempt SET state = 'settled', step = step + 1, deaths = 0"
-        " WHERE session_id = :id",
-        {"id": session_id},
+        "UPDATE session_attempt SET state = 'settled', step = step + 1,"
+        " deaths = CASE WHEN :ended THEN 0 ELSE deaths END WHERE session_id = :id",
+        {"id": session_id, "ended": int(ended)},
     )
 
 
@@ -122,12 +126,10 @@ async def stop(tx: Transaction, session_id: SessionID, *, upto: Seq) -> None:
 
 
 async def count_death(tx: Transaction, session_id: SessionID) -> None:
+    """Count a process that died while the run was in progress."""
     await tx.execute(
         "UPDATE session_attempt SET deaths = deaths + 1"
-        " WHERE session_id = :id AND waits IS NULL AND state <> 'owed'"
-        # A run that waits for a person did not bring its process down.
-        " AND NOT EXISTS (SELECT 1 FROM pending_request"
-        " WHERE session_id = :id AND shown IS NOT NULL AND answer IS NULL)",
+        " WHERE session_id = :id AND waits IS NULL AND state <> 'owed'",
         {"id": session_id},
     )
 
@@ -158,13 +160,34 @@ async def abandon(tx: Transaction, session_id: SessionID, *, orphaned: bool) -> 
 
 
 async def decide(tx: Transaction, session_id: SessionID, *, retry: bool) -> None:
-    """Apply a user's decision about a waiting request: retry it from the start, or give it up."""
+    """Apply a user's decision about a waiting request: retry it from the start, or give it up.
+
+    A run that was given up before it had a request owes nothing more: its input stays, and waits
+    for the next run that is asked for.
+    """
     again = (
         "waits = NULL, deaths = 0,"
         " state = CASE state WHEN 'dispatched' THEN 'prepared' ELSE state END"
     )
+    if not retry:
+        await tx.execute(
+            "DELETE FROM session_attempt WHERE session_id = :id AND state = 'begun'",
+            {"id": session_id},
+        )
     await tx.execute(
         f"UPDATE session_attempt SET {again if retry else 'abandoned = 1'} WHERE session_id = :id",
+        {"id": session_id},
+    )
+
+
+async def begin_anew(tx: Transaction, session_id: SessionID) -> None:
+    """New input has decided about a run that had no request yet: it runs as if for the first time.
+
+    Without this its deaths would not be counted: those of a run that waits are not.
+    """
+    await tx.execute(
+        "UPDATE session_attempt SET waits = NULL, deaths = 0, abandoned = 0"
+        " WHERE session_id = :id AND state = 'begun'",
         {"id": session_id},
     )
 

@@ -115,6 +115,14 @@ async def list_digests(tx: Transaction) -> set[str]:
     return {file_state.decode(str(row[0])).digest for row in rows}
 
 
+async def list_digests_of(tx: Transaction, session_id: SessionID) -> set[str]:
+    """Digests of the contents that the changes of one Session name."""
+    rows = await tx.fetch(
+        "SELECT before, after FROM session_file_change WHERE session_id = :id", {"id": session_id}
+    )
+    return {file_state.decode(str(text)).digest for row in rows for text in row}
+
+
 def _change(row: Row) -> FileChange:
     root, path, before, later = (str(value) for value in row)
     return FileChange(

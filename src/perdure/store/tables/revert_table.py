@@ -112,6 +112,16 @@ async def list_digests(tx: Transaction) -> set[str]:
     return found
 
 
+async def list_digests_of(tx: Transaction, session_id: SessionID) -> set[str]:
+    """Digests of the contents that a revert of one Session names."""
+    rows = await tx.fetch(
+        "SELECT base, staged, next FROM session_revert_file WHERE session_id = :id",
+        {"id": session_id},
+    )
+    texts = (text for row in rows for text in row if text is not None)
+    return {file_state.decode(str(text)).digest for text in texts}
+
+
 def _staged(row: Row) -> StagedFile:
     root, path, base, staged = (str(value) for value in row)
     return StagedFile(

@@ -4,13 +4,17 @@ Registrations of one name form a stack; leaving a scope removes its entry and re
 before. A Location's registry lies over the one of the whole application. The registry neither
 bounds output (tools.api.output_store does) nor records it.
 
+A listed registration is offered to the turns that name it, with the definition that they name: what
+an MCP server calls a tool may change in the middle of a Session (location.mcp).
+
 Invariant: a call runs the registration that its turn advertised, or it does not run.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -30,11 +34,14 @@ from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import ToolContent
 from perdure.schema.type_schema import TypeSchemaError
 from perdure.schema.value import Value
+from perdure.tools.api import schema_tool
 from perdure.tools.api.input_schema import input_schema, without_nulls
+from perdure.tools.api.schema_tool import SchemaTool
 from perdure.tools.api.tool import InputT, OutputT, Tool, ToolCallContext, ToolEffect, ToolFailure
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NAME_CHARS_SHOWN: Final = 100
+_HALF_A_CHARACTER: Final = "Invalid tool input: not valid Unicode, a text holds half a character"
 
 
 class ToolRegistrationError(ValueError):
@@ -69,6 +76,15 @@ class Registration(Value, eq=False):
     effect: ToolEffect
     asks_first: bool
     run: Callable[[JsonObject, ToolCallContext], Awaitable[Settled]]
+    listed: bool = False
+    """Whether only turns that name it are offered it."""
+
+
+ListedTools = Mapping[str, ToolDefinition]
+"""The listed tools of a turn, by name, with the definitions that it advertises."""
+
+
+NOTHING_LISTED: Final[ListedTools] = MappingProxyType({})
 
 
 class ToolRegistry:
@@ -81,6 +97,16 @@ class ToolRegistry:
     def register(self, tool: Tool[InputT, OutputT]) -> AbstractContextManager[None]:
         """Offer `tool` while the scope is open. Raises ToolRegistrationError at once."""
         return self._scope(tool.name, _registration(tool))
+
+    def register_schema(
+        self, tool: SchemaTool, *, listed: bool = False
+    ) -> AbstractContextManager[None]:
+        """Offer a tool with a JSON Schema while the scope is open; each call asks for permission.
+
+        With `listed` only the turns that name it are offered it. Raises ToolRegistrationError at
+        once, also for a schema that is too large or too deep.
+        """
+        return self._scope(tool.name, _schema_registration(tool, listed=listed))
 
     def names(self) -> set[str]:
         below: set[str] = set() if self._application is None else self._application.names()
@@ -98,32 +124,33 @@ class ToolRegistry:
         below = 0 if self._application is None else self._application.version
         return self._changes + below
 
-    def materialize(self, *rules: Rules) -> "TurnTools":
+    def materialize(self, *rules: Rules, listed: ListedTools = NOTHING_LISTED) -> "TurnTools":
         """The tools of one turn: all but those that one of the rulesets denies for everything.
 
-        The same rulesets give the same object until a registration changes.
+        Of the listed registrations, those in `listed`. The same arguments give the same object
+        until a registration changes.
         """
         # By identity: an agent's rules are one object until its configuration changes.
-        key, version = tuple(map(id, rules)), self.version
+        key, version = (*map(id, rules), id(listed)), self.version
         kept = self._turn_tools.get(key)
         if kept is not None and kept.version == version:
             return kept.tools
         if len(self._turn_tools) >= limits.TURN_TOOLS_KEPT_MAX:
             self._turn_tools.clear()
-        tools = self._materialize(rules)
-        self._turn_tools[key] = _Materialized(rules, version, tools)
+        tools = self._materialize(rules, listed)
+        self._turn_tools[key] = _Materialized(rules, listed, version, tools)
         return tools
 
-    def _materialize(self, rules: tuple[Rules, ...]) -> "TurnTools":
+    def _materialize(self, rules: tuple[Rules, ...], listed: ListedTools) -> "TurnTools":
         held = {name: self.holder(name) for name in sorted(self.names())}
-        bounds = [each for given in rules for each in permission.rulesets(given)]
         offered = {
             name: registration
             for name, registration in held.items()
             if registration is not None
-            and not any(_denied_everywhere(each, registration.permission_action) for each in bounds)
+            and (name in listed or not registration.listed)
+            and not is_denied(rules, registration.permission_action)
         }
-        return TurnTools(self, offered)
+        return TurnTools(self, offered, listed)
 
     @contextmanager
     def _scope(self, name: str, registration: Registration) -> Generator[None]:
@@ -142,10 +169,18 @@ class ToolRegistry:
 class TurnTools:
     """The tools that one turn advertised. Its calls run against these and no others."""
 
-    def __init__(self, registry: ToolRegistry, offered: Mapping[str, Registration]) -> None:
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        offered: Mapping[str, Registration],
+        listed: ListedTools = NOTHING_LISTED,
+    ) -> None:
         self._registry = registry
         self._offered = offered
-        self.definitions = tuple(registration.definition for registration in offered.values())
+        self.definitions = tuple(
+            listed[name] if registration.listed else registration.definition
+            for name, registration in offered.items()
+        )
 
     @cached_property
     def tokens(self) -> int:
@@ -174,7 +209,8 @@ class TurnTools:
 
 class _Materialized(Value):
     rules: tuple[Rules, ...]
-    """Kept alive, so that their identities stay theirs."""
+    listed: ListedTools
+    """Kept alive as the rules are, so that their identities stay theirs."""
     version: int
     tools: TurnTools
 
@@ -199,13 +235,54 @@ def _registration(tool: Tool[InputT, OutputT]) -> Registration:
     )
 
 
+def _schema_registration(tool: SchemaTool, *, listed: bool) -> Registration:
+    if _NAME.fullmatch(tool.name) is None:
+        raise ToolRegistrationError(f"invalid tool name {tool.name!r}")
+    fault = schema_tool.find_fault(tool.schema)
+    if fault is not None:
+        raise ToolRegistrationError(f"tool {tool.name!r}: {fault}")
+
+    async def run(input: JsonObject, context: ToolCallContext) -> Settled:
+        return await _run_schema_tool(tool, input, context)
+
+    return Registration(
+        definition=ToolDefinition(tool.name, tool.description, tool.schema),
+        permission_action=tool.permission_action,
+        effect=tool.effect,
+        asks_first=True,
+        run=run,
+        listed=listed,
+    )
+
+
+async def _run_schema_tool(
+    tool: SchemaTool, input: JsonObject, context: ToolCallContext
+) -> Settled:
+    try:
+        codec.encode(input)
+    except UnicodeEncodeError:
+        return ToolError(_HALF_A_CHARACTER)
+    try:
+        await context.require(schema_tool.permission_ask(tool, input, context))
+        result = await tool.execute(input, context)
+    except ToolFailure as error:
+        return ToolError(str(error))
+    except (PermissionBlockedError, PermissionCorrectedError) as error:
+        return ToolError(str(error) or f"Permission denied: {tool.permission_action}")
+    try:
+        structured = codec.decode_any(codec.encode(result.structured))
+    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        return ToolError(f"Invalid tool output: {error}")
+    return ToolSuccess(structured, result.content)
+
+
 async def _run(tool: Tool[InputT, OutputT], input: JsonObject, context: ToolCallContext) -> Settled:
     try:
         # What cannot be written down cannot be told, kept or printed either.
         codec.encode(input)
         decoded = codec.convert(tool.input, without_nulls(tool.input, input))
     except UnicodeEncodeError:
-        return ToolError("Invalid tool input: not valid Unicode, a text holds half a character")
+        return ToolError(_HALF_A_CHARACTER)
     except msgspec.ValidationError as error:
         return ToolError(f"Invalid tool input: {error}")
     try:
@@ -234,6 +311,12 @@ def _success(tool: Tool[InputT, OutputT], output: OutputT) -> Settled:
     return ToolSuccess(
         plain, content, output_paths=paths, reads=reads, todos=todos, delivers=delivers
     )
+
+
+def is_denied(rules: Iterable[Rules], action: str) -> bool:
+    """Whether one of the rulesets denies the action for everything, so that it is not offered."""
+    rulesets = (each for given in rules for each in permission.rulesets(given))
+    return any(_denied_everywhere(each, action) for each in rulesets)
 
 
 def _denied_everywhere(rules: Ruleset, action: str) -> bool:

@@ -8,6 +8,7 @@ is told a ToolFailure; every other exception is a defect and propagates.
 from collections.abc import Awaitable, Callable
 from typing import Generic, Literal, TypeVar
 
+from perdure.ports import PermissionAsk, PermissionBlockedError
 from perdure.ports.file_journal import NO_JOURNAL, Journal
 from perdure.schema.approval.permission import PermissionSource
 from perdure.schema.codec import JsonObject, Record
@@ -41,6 +42,11 @@ def _ignore(progress: Progress) -> None:
     """The default of `report`."""
 
 
+async def _refuse(ask: PermissionAsk) -> None:
+    """The default of `require`: without a gate nothing is allowed."""
+    raise PermissionBlockedError(f"No permission can be asked for here: {ask.action}")
+
+
 class ToolCallContext(Value, kw_only=True):
     """The context of one call. `agent` is that of the turn that issued the call."""
 
@@ -54,6 +60,8 @@ class ToolCallContext(Value, kw_only=True):
     """Receives what `progress` reports; it neither waits nor fails."""
     journal: Journal = NO_JOURNAL
     """Receives every change of a file, before it is made."""
+    require: Callable[[PermissionAsk], Awaitable[None]] = _refuse
+    """Asks for a permission, as ports.PermissionGate.require does."""
     reads_documents: bool = False
     """Whether the model can be shown a PDF; see core.request.media_limits."""
 

@@ -186,9 +186,7 @@ async def _claim_targets(
 async def _preview(
     environment: ToolEnvironment, changes: Sequence[Change], targets: dict[str, Target]
 ) -> list[FileChange]:
-    """What the patch does to each file, as far as it is Protected."""
-    named = [it for it in changes if any(targets[path].protection for path in _paths(it))]
-    prepared = [await _prepare(environment, change, targets) for change in named]
+    prepared = [await _prepare(environment, change, targets) for change in changes]
     return [change for it in prepared for change in it.file_changes()]
 
 

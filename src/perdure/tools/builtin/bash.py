@@ -48,8 +48,8 @@ background with & too.
 - Set `background` for a server, or for what takes longer than you want to wait. It returns at \
 once, and you are told of the end.
 - Variables that hold secrets are not in its environment.
-- It may run in a sandbox: it writes to the project and to $TMPDIR, and has no network. Set \
-`outside` only when it failed for that reason; a person is asked.
+- It may run in a sandbox: it writes to the project and to $TMPDIR, and has no network. Name the \
+`hosts` that it needs; set `outside` only when it failed for another such reason. A person is asked.
 - It is ended after `timeout` milliseconds ({BASH_TIMEOUT_MILLIS_DEFAULT} unless set). Long output \
 is cut, and the answer names the file that holds all of it.
 - Prefer read, glob, grep, edit and write for files."""
@@ -73,6 +73,13 @@ class BashInput(Record, frozen=True):
     ) = UNSET
     outside: (
         Annotated[bool, Meta(description="Run it outside the sandbox. A person is asked.")]
+        | UnsetType
+    ) = UNSET
+    hosts: (
+        Annotated[
+            tuple[str, ...],
+            Meta(description="Hosts that it needs, as `name` or `name:port`. A person is asked."),
+        ]
         | UnsetType
     ) = UNSET
     description: Annotated[str, Meta(description="What it does, in a few words.")] | UnsetType = (
@@ -120,6 +127,7 @@ def make_bash(environment: ToolEnvironment) -> Tool[BashInput, BashOutput]:
             command=input.command,
             directory=directory,
             outside=input.outside is True,
+            hosts=input.hosts or (),
             context=context,
         )
         if input.background is True:
@@ -237,7 +245,7 @@ async def _run(
 def _refusals(result: ProcessResult, printed: CommandOutput, launch: Launch) -> tuple[str, ...]:
     failed = result.exit_code not in {0, None} and not printed.is_binary
     told = launch.explain(printed.text()) if failed and not printed.is_long else None
-    return () if told is None else (told,)
+    return (*launch.refusals(), *(() if told is None else (told,)))
 
 
 async def _make_output(

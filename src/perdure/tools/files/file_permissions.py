@@ -2,14 +2,16 @@
 
 A file whose content or name is shown needs `read`, whatever tool shows it; a file that is changed,
 created, moved or removed needs `edit`. Both are asked for its canonical path. A search leaves out
-what rules deny, and names what a person would have to allow. A Protected path is asked about with
-the difference that the change makes.
+what rules deny, and names what a person would have to allow. A change is asked about with the
+difference that it makes.
 
 Invariant: a tool opens a file for a model only after it has asked here; tests.tidy.access
 lists those that do.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -20,10 +22,10 @@ from perdure.core.files.paths import printable
 from perdure.core.limits import OMITTED_NAMES_MAX, PERMISSION_DIFF_CHARS_MAX
 from perdure.ports import PermissionAsk, PermissionGate
 from perdure.ports.offload import offload
-from perdure.schema.approval.permission import Effect
+from perdure.schema.approval.permission import Effect, ProposedChange
 from perdure.schema.codec import Record
 from perdure.schema.value import Value
-from perdure.tools.api.tool import ToolCallContext
+from perdure.tools.api.tool import ToolCallContext, ToolFailure
 from perdure.tools.files.mutation import FileMutations
 from perdure.tools.files.path_access import PathAccess, Target
 
@@ -90,7 +92,7 @@ class FileChange(Value, kw_only=True):
 
 
 Preview = Callable[[], Awaitable[Sequence[FileChange]]]
-"""Computes the changes of Protected paths. Raises ToolFailure when they cannot be made."""
+"""Computes the changes. Raises ToolFailure when they cannot be made."""
 
 
 class FilePermissions(Value):
@@ -142,15 +144,17 @@ class FilePermissions(Value):
         for target in guarded:
             if await self._effect(context, "edit", target) == "deny":
                 await self.gate.require(_ask(context, "edit", (target,), save=()))
+        shown: list[FileChange] = []
         if ordinary:
-            await self.gate.require(_ask(context, "edit", ordinary, save=("*",)))
+            ask = _ask(context, "edit", ordinary, save=("*",))
+            await self.gate.require(replace(ask, changes=partial(_show_ordinary, preview, shown)))
         for target in uses:
             await self.require_used(context, target)
         if not guarded:
-            return ()
+            return shown
         changes = [it for it in await preview() if it.target.protection is not None]
         await self._require_protected(context, changes)
-        return changes
+        return [*shown, *changes]
 
     async def _require_protected(
         self, context: ToolCallContext, changes: Sequence[FileChange]
@@ -190,12 +194,35 @@ def _ask(
     )
 
 
+async def _show_ordinary(preview: Preview, shown: list[FileChange]) -> tuple[ProposedChange, ...]:
+    """The changes of files that are not protected; adds them to those that a person was shown.
+
+    Nothing if they cannot be made: the model is told why once it may know what the files hold.
+    """
+    try:
+        changes = [it for it in await preview() if it.target.protection is None]
+    except (ToolFailure, OSError):
+        return ()
+    shown.extend(changes)
+    return await _propose(changes)
+
+
+async def _propose(changes: Sequence[FileChange]) -> tuple[ProposedChange, ...]:
+    size = sum(len(it.before or b"") + len(it.after or b"") for it in changes)
+    proposed = await offload(size, lambda: tuple(map(_describe_change, changes)))
+    room = PERMISSION_DIFF_CHARS_MAX
+    bounded: list[ProposedChange] = []
+    for change in proposed:
+        bounded.append(replace(change, patch=_cut(change.patch, room)))
+        room = max(0, room - len(change.patch))
+    return tuple(bounded)
+
+
 async def _ask_protected(
     context: ToolCallContext, changes: Sequence[FileChange], *, governs: bool
 ) -> PermissionAsk:
     ask = _ask(context, "edit", [it.target for it in changes], save=())
-    size = sum(len(it.before or b"") + len(it.after or b"") for it in changes)
-    diff = await offload(size, lambda: "".join(map(_diff, changes)))
+    proposed = await _propose(changes)
     reasons = {it.target.resource: it.target.protection for it in changes}
     return replace(
         ask,
@@ -204,9 +231,14 @@ async def _ask_protected(
         metadata={
             "protected": True,
             "reason": "; ".join(f"{name}: {found.why}" for name, found in reasons.items() if found),
-            "diff": _cut(diff),
+            "diff": "".join(change.patch for change in proposed),
         },
+        changes=partial(_give, proposed),
     )
+
+
+async def _give(proposed: tuple[ProposedChange, ...]) -> tuple[ProposedChange, ...]:
+    return proposed
 
 
 def _counts(change: FileChange) -> bool:
@@ -221,16 +253,27 @@ def _governs(change: FileChange) -> bool:
     return protection is not None and protection.governs
 
 
-def _diff(change: FileChange) -> str:
+def _describe_change(change: FileChange) -> ProposedChange:
     name = change.target.resource
     before, after = (_text(data) for data in (change.before, change.after))
     lines = exact_edit.line_diff(name, before=before, after=after)
     large = f"{name}: {lines.additions} lines more, {lines.deletions} fewer; too large to show\n"
-    return lines.patch or large
+    return ProposedChange(
+        path=name,
+        status=_status_of(change),
+        additions=lines.additions,
+        deletions=lines.deletions,
+        patch=lines.patch or large,
+    )
 
 
-def _cut(diff: str) -> str:
-    most = PERMISSION_DIFF_CHARS_MAX
+def _status_of(change: FileChange) -> Literal["added", "modified", "deleted"]:
+    if change.before is None:
+        return "added"
+    return "deleted" if change.after is None else "modified"
+
+
+def _cut(diff: str, most: int) -> str:
     rest = len(diff) - most
     return diff if rest <= 0 else f"{diff[:most]}\n(cut; {rest} more characters)"
 

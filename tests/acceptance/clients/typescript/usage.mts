@@ -44,7 +44,8 @@ export async function* told(sessionID: string): AsyncGenerator<string> {
   }
   for await (const event of client.events.subscribe()) {
     if (event.type === "session.next.text.delta") yield event.data.delta
-    if ("durable" in event) yield String((event satisfies DurableEvent).durable.seq)
+    if (event.type === "session.created") yield event.data.info.title
+    else if ("durable" in event) yield String((event satisfies DurableEvent).durable.seq)
   }
   for await (const event of resumingEvents(client, { sessionID })) yield event.type
 }

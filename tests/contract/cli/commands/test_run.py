@@ -247,3 +247,21 @@ def test_a_time_to_wait_that_makes_no_sense_is_refused(installation: Installatio
         refused = installation.perdure("run", f"--permission-timeout={seconds}", "hello")
         assert refused.returncode == 2
         assert "--permission-timeout" in refused.stderr
+
+
+def test_without_a_terminal_a_run_can_fail_at_a_permission(installation: Installation) -> None:
+    ran = installation.perdure("run", "--unattended", "fail", *MODEL, PERMISSION)
+    assert ran.returncode == 1
+    assert "needs a person's approval" in ran.stderr
+    assert "You allowed it" not in ran.stdout
+
+
+def test_attached_without_a_terminal_a_run_can_stop_at_a_permission(
+    installation: Installation,
+) -> None:
+    with installation.server() as url:
+        ran = installation.perdure(
+            "run", "--unattended", "fail", "--attach", url, *MODEL, PERMISSION
+        )
+    assert "stopped at" in ran.stderr
+    assert "You allowed it" not in ran.stdout

@@ -221,7 +221,7 @@ async def test_a_session_that_waits_for_its_slot_says_so_and_goes_on(tmp_path: P
             await prompt(stage, SECOND)
             seen = b""
             async with asyncio.timeout(PATIENCE_SECONDS):
-                while b'"type":"retrying"' not in seen:
+                while b'"type":"retry"' not in seen:
                     seen += await reader.next() or b""
         assert b"The configured limits of test are reached" in seen
         assert len(stage.model.requests) == 1

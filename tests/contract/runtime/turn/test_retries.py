@@ -80,9 +80,9 @@ async def test_who_watches_sees_the_wait_and_its_end(tmp_path: Path) -> None:
                 while b'"type":"idle"' not in seen:
                     seen += await reader.next() or b""
     due = EPOCH_MILLIS + int(WAIT * 1000)
-    told = b'"status":{"type":"retrying","attempt":1,"message":"busy","next":%d}' % due
+    told = b'"status":{"type":"retry","attempt":1,"message":"busy","next":%d}' % due
     assert told in seen
-    assert b'"type":"running"' in seen[seen.index(told) :]
+    assert b'"type":"busy"' in seen[seen.index(told) :]
 
 
 async def test_an_interrupt_ends_a_wait_at_once(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ async def created(port: int, **fields: object) -> str:
 
 @requirement("S177", "S179")
 async def test_a_request_is_created_listed_found_and_answered(port: int) -> None:
-    answer = await post(port, PERMISSION, {**WHOLE, "id": "per_mine", "agent": "build", "extra": 1})
+    answer = await post(port, PERMISSION, {**WHOLE, "id": "per_mine", "agent": "build"})
     assert answer.json() == {"data": {"id": "per_mine", "effect": "ask"}}
     request = {"id": "per_mine", "sessionID": SESSION, **WHOLE}
     assert (await call(port, "GET", PERMISSION)).json() == {"data": [request]}

@@ -62,7 +62,7 @@ async def test_a_request_is_listed_and_answered(
         "tool": {"messageID": asking["id"], "callID": "call_1"},
     }
     assert (await call(port, "GET", "/api/session/ses_two/question")).json() == {"data": []}
-    body = {"answers": [["red"], []], "extra": 1}
+    body = {"answers": [["red"], []]}
     replied = await post(port, f"{QUESTION}/{request_id}/reply", body)
     assert (replied.status, replied.body) == (204, b"")
     assert await pending(port) == []

@@ -1,10 +1,11 @@
 """Where a commit waits for the disk: a slow one is noticed after a few, a hiccup is forgiven."""
 
+import asyncio
 import threading
 from threading import Event
 from typing import Final
 
-from perdure.store.database.committer import Committer, CommitTimer
+from perdure.store.database.committer import Committer, CommitTimer, WritePace
 
 SLOW_SECONDS: Final = 0.02
 COMMITS_MAX: Final = 1_000
@@ -47,3 +48,26 @@ async def test_stopping_waits_for_what_is_under_way_and_leaves_no_thread() -> No
     committer.stop()
     assert done == ["work"]
     assert not thread.is_alive()
+
+
+async def is_alone(pace: WritePace, now: float) -> bool:
+    """Whether a write in a round of its own is alone."""
+    await asyncio.sleep(0)
+    return pace.is_alone(now)
+
+
+async def test_a_few_writes_are_alone_and_those_of_many_sessions_are_not() -> None:
+    pace = WritePace()
+    # A Session that writes four times in a row, and then waits for its model.
+    moments = [turn * 0.013 + write * 0.001 for turn in range(50) for write in range(4)]
+    assert all([await is_alone(pace, now) for now in moments])
+    # Thirty Sessions that write once each in the same 10 ms, again and again.
+    crowd = [await is_alone(pace, 1 + number * 0.000_33) for number in range(600)]
+    assert not any(crowd[30:])
+    assert await is_alone(pace, 1.3)
+
+
+async def test_of_the_writes_of_one_round_only_the_first_is_alone() -> None:
+    pace = WritePace()
+    assert [pace.is_alone(1.0) for _ in range(3)] == [True, False, False]
+    assert await is_alone(pace, 1.0)

@@ -216,15 +216,17 @@ async def test_a_cancelled_append_that_was_accepted_is_committed_and_heard(
     store: EventStore, facts: Facts
 ) -> None:
     heard = asyncio.Event()
-    store.listen(lambda _, __, ___: heard.set())
+    store.listen(lambda _, events, ___: heard.set() if events[-1].seq == 2 else None)
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(append(store, [facts.admitted("msg_1")]))
+        # The second waits for the first, which is written at once.
+        group.create_task(append(store, [facts.admitted("msg_1")]))
+        task = group.create_task(append(store, [facts.admitted("msg_2")]))
         await asyncio.sleep(0)
         task.cancel()
     assert task.cancelled()
     async with asyncio.timeout(5):
         await heard.wait()
-    assert await sequences(store) == [0, 1]
+    assert await sequences(store) == [0, 1, 2]
 
 
 async def test_a_listener_that_fails_is_reported_and_holds_up_nobody(

@@ -76,7 +76,7 @@ async def test_a_run_that_owes_something_goes_on_owing_it(store: EventStore) -> 
     assert await after(store, lambda tx: attempt_table.clear(tx, SESSION)) is None
 
 
-async def test_deaths_are_counted_until_a_step_is_settled_or_a_person_is_asked(
+async def test_deaths_are_counted_until_a_step_ends_by_itself_or_a_person_is_asked(
     store: EventStore,
 ) -> None:
     found = await after(store, dispatched, died, died)
@@ -84,10 +84,13 @@ async def test_deaths_are_counted_until_a_step_is_settled_or_a_person_is_asked(
     # The next request of the same run may be what kills it.
     found = await after(store, lambda tx: attempt_table.put(tx, SESSION, "prepared", step=4))
     assert found == Attempt(state="prepared", step=4, deaths=2)
-    found = await after(store, lambda tx: attempt_table.settle(tx, SESSION))
-    assert found == Attempt(state="settled", step=5)
+    # A step that a later process settled is no progress.
+    found = await after(store, lambda tx: attempt_table.settle(tx, SESSION, ended=False))
+    assert found == Attempt(state="settled", step=5, deaths=2)
+    found = await after(store, lambda tx: attempt_table.settle(tx, SESSION, ended=True))
+    assert found == Attempt(state="settled", step=6)
     found = await after(store, waits, died)
-    assert found == Attempt(state="settled", step=5, waits="unclear")
+    assert found == Attempt(state="settled", step=6, waits="unclear")
     assert await after(store, released) is None
 
 
@@ -112,6 +115,28 @@ async def test_to_retry_is_to_begin_anew_and_to_refuse_is_to_give_up(store: Even
     assert (found.abandoned, found.waits) == (True, "unclear")
     # Whatever is prepared next is owed again.
     assert await after(store, dispatched) == Attempt(state="dispatched", step=4)
+
+
+async def test_a_run_that_never_came_to_a_request_is_given_up_with_its_deaths(
+    store: EventStore,
+) -> None:
+    def decided(*, retry: bool) -> Step:
+        return lambda tx: attempt_table.decide(tx, SESSION, retry=retry)
+
+    def prompted(tx: Transaction) -> Awaitable[None]:
+        return attempt_table.abandon(tx, SESSION, orphaned=False)
+
+    def anew(tx: Transaction) -> Awaitable[None]:
+        return attempt_table.begin_anew(tx, SESSION)
+
+    assert await after(store, owed, begun, died, waits, decided(retry=False)) is None
+    found = await after(store, owed, begun, died, waits, decided(retry=True))
+    assert found == Attempt(state="begun", step=1)
+    # New input decides too: what follows is counted from the start.
+    found = await after(store, died, waits, prompted, anew, died)
+    assert found == Attempt(state="begun", step=1, deaths=1)
+    found = await after(store, dispatched, anew)
+    assert found == Attempt(state="dispatched", step=4, deaths=1)
 
 
 async def test_something_new_ends_what_was_orphaned_and_leaves_alone_what_runs(

@@ -10,6 +10,7 @@ from perdure.core import limits
 from perdure.core.compaction import plan as compaction
 from perdure.core.compaction import transcript
 from perdure.core.compaction.plan import CompactionPlan, Material
+from perdure.core.request import token_budget
 from perdure.schema.ids import MessageID, ToolCallID
 from perdure.schema.session import message as messages
 from perdure.schema.session.message import (
@@ -227,3 +228,44 @@ def test_long_tool_output_is_cut_and_says_so() -> None:
     text = transcript.text_of(assistant(tool(completed(TextContent(text="y" * 5_000)))))
     assert text.count("y") == limits.TRANSCRIPT_RESULT_CHARS_MAX
     assert text.endswith("[3000 more characters left out]")
+
+
+def test_a_pruned_result_is_kept_as_its_marker() -> None:
+    pruned = ToolPart(
+        id=ToolCallID("c"),
+        name="read",
+        state=completed(TextContent(text="secret words " * 500)),
+        time=ToolTime(created=1, pruned=2),
+    )
+    history = [assistant(TextPart(id="t", text="old " * 400)), user("go"), assistant(pruned)]
+    plan = planned(*history, keep=200)
+    assert "was removed here to make room" in plan.recent
+    assert "secret words" not in plan.recent
+    # A summary is still made from the whole text.
+    assert "secret words" in transcript.text_of(history[-1])
+
+
+@given(
+    sizes=st.lists(st.integers(1, 3_000), min_size=2, max_size=8),
+    pruned=st.sets(st.integers(0, 7)),
+    keep=st.integers(50, 2_000),
+)
+def test_what_is_kept_is_never_larger_than_what_is_sent(
+    sizes: list[int], pruned: set[int], keep: int
+) -> None:
+    history = [
+        assistant(
+            ToolPart(
+                id=ToolCallID("c"),
+                name="read",
+                state=completed(TextContent(text="word " * size)),
+                time=ToolTime(created=1, pruned=2) if at in pruned else ToolTime(created=1),
+            )
+        )
+        for at, size in enumerate(sizes)
+    ]
+    material = Material(history=tuple(history), tokens=compaction.measure(history, MODEL))
+    plan = compaction.plan(material, compaction.divide_tokens(None, keep_tokens=keep))
+    if plan is not None:
+        # The line ends between messages are counted in none of them.
+        assert token_budget.estimate(plan.recent) <= keep + len(history)

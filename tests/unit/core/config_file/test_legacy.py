@@ -45,6 +45,33 @@ RESHAPED: list[tuple[JsonObject, JsonObject]] = [
             "experimental": {"mcp_timeout": 5},
         },
     ),
+    ({"mcp": {"s": {"enabled": True}}}, {"mcp": {"servers": {"s": {"disabled": False}}}}),
+    (
+        # Servers of the older form may have the names of the keys of the newer one.
+        {
+            "mcp": {
+                "servers": {"type": "remote", "url": "u"},
+                "timeout": {"type": "local", "command": ["x"]},
+            }
+        },
+        {
+            "mcp": {
+                "servers": {
+                    "servers": {"type": "remote", "url": "u"},
+                    "timeout": {"type": "local", "command": ["x"]},
+                }
+            }
+        },
+    ),
+    (
+        {"mcp": {"timeout": {"startup": 5}, "servers": {}, "s": {"type": "remote", "url": "u"}}},
+        {
+            "mcp": {
+                "timeout": {"startup": 5},
+                "servers": {"s": {"type": "remote", "url": "u"}},
+            }
+        },
+    ),
 ]
 
 
@@ -209,6 +236,12 @@ def test_a_mistake_in_a_key_for_another_program_is_told() -> None:
     }
     found = merged(wrong)
     addresses = {problem.message.split("`")[1] for problem in found.problems}
-    assert addresses == {"mcp", "watcher", "username", "compaction.buffer", "instructions[1]"}
+    assert addresses == {
+        "mcp.servers.s",
+        "watcher",
+        "username",
+        "compaction.buffer",
+        "instructions[1]",
+    }
     assert found.compaction.auto is False
     assert [entry.text for entry in found.instructions] == ["a"]

@@ -127,3 +127,15 @@ def test_what_a_placeholder_stands_for_is_never_shown() -> None:
 def test_nothing_configured_is_nothing_shown() -> None:
     empty: JsonObject = {}
     assert shown(config_document.read("f", "user", empty)) == {}
+
+
+def test_the_options_of_a_command_are_masked_with_their_values() -> None:
+    text = '{"lsp": {"a": {"command": ["npx", "--api-token", "hunter2", "--port"]}}}'
+    [origin] = shown(document(text))["lsp.a.command"]
+    assert origin.value == ["npx", "--api-token", "[redacted]", "--port"]
+
+
+def test_a_name_that_ends_like_a_secret_is_masked() -> None:
+    text = '{"providers": {"a": {"options": {"PGPASSWORD": "hunter2", "bindpw": "hunter2"}}}}'
+    found = shown(document(text))
+    assert all(origin.value == MASK for origins in found.values() for origin in origins)

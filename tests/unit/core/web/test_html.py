@@ -107,6 +107,12 @@ def test_the_lines_of_a_program_stay_lines(page: str) -> None:
         ("<pre>  one\t<b>two</b>\n\tthree</pre>", "  one\ttwo\n\tthree"),
         ("<pre><span class=keyword>if</span> <span class=line-number>x</span></pre>", "if x"),
         ("<xmp><b>&amp;</b></xmp>", "<b>&amp;</b>"),
+        (
+            "<pre><table><tr><td>1</td><td>one</td></tr><tr><td>2<td>two</table></pre>",
+            "1 one\n2 two",
+        ),
+        ("<pre><td>a </td><th>b</th>\n<td>c</td></pre>", "a b\nc"),
+        ("<pre><b class=line>one <b>x</b></b>two</pre>", "one x\ntwo"),
     ],
 )
 def test_the_text_of_a_program_is_as_written(page: str, expected: str) -> None:
@@ -147,7 +153,7 @@ def test_comments_and_text_elements_end_where_browsers_end_them(page: str, expec
     [
         ("<a href=/x><h3>Card</h3></a>", "### [Card](/x)"),
         ("<a href=/x><h3>Card</h3><p>More.</p></a>after", "### [Card](/x)\n\nMore.\n\nafter"),
-        ("<a href=/x><div><img src=/i><p>Card</p></div></a>", "[![](/i)](/x)\n\nCard"),
+        ("<a href=/x><div><img src=/i><p>Card</p></div></a>", "[![](/i)](/x)\n\n[Card](/x)"),
         ("<a href=/x><div></div><div><b>Card</b></div></a>", "[**Card**](/x)"),
         (
             "<ul><li><a href=/x><p>one</p></a><li><a href=/y><p>two</p></a></ul>",
@@ -161,6 +167,18 @@ def test_comments_and_text_elements_end_where_browsers_end_them(page: str, expec
         ),
         ("<a href=/x><pre>code</pre><p>Card</p></a>", "```\ncode\n```\n\n[Card](/x)"),
         ("<p><a href=/x>open<p>Card", "[open](/x)\n\nCard"),
+        (
+            "<a href=/x><img src=/i alt=P><h3>Card</h3>more</a>",
+            "[![P](/i)](/x)\n\n### [Card](/x)\n\nmore",
+        ),
+        ("<a href=/x><figure><img src=/i></figure></a>after", "[![](/i)](/x)\n\nafter"),
+        ("<a href=/x><pre>code</pre></a>after", "```\ncode\n```\n\n[/x](/x)\n\nafter"),
+        ("<a href=/x><pre>code</pre>", "```\ncode\n```\n\n[/x](/x)"),
+        ("<a href=/x><pre>one</pre><a href=/y>two</a>", "```\none\n```\n\n[/x](/x)\n\n[two](/y)"),
+        ("<a href=/x><table><tr><td>a<td>b</table></a>", "| [a](/x) | b |\n| --- | --- |"),
+        ("<a href=/x><table><tr><td><td>b</table></a>", "|  | [b](/x) |\n| --- | --- |"),
+        ("<table><tr><td><a href=/x>a<td>b</table>c", "| [a](/x) | b |\n| --- | --- |\n\nc"),
+        ("w<a href=/x><br>a<p>b</a>", "w\n[a](/x)\n\nb"),
     ],
 )
 def test_a_link_around_blocks_stays_a_link(page: str, expected: str) -> None:

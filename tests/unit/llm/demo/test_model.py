@@ -3,7 +3,8 @@
 import pytest
 
 from perdure.core.compaction import summary_request
-from perdure.llm.demo import script
+from perdure.core.session import recovery
+from perdure.llm.demo import model, script, tasks
 from perdure.llm.demo.model import demo_call
 from perdure.llm.event import Finish, LLMEvent, TextDelta, ToolCall
 from perdure.llm.message import (
@@ -18,7 +19,7 @@ from perdure.llm.request import LLMRequest, ToolDefinition
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import ModelRef
 
-TOOLS = ("bash", "edit", "glob", "grep", "read", "write")
+TOOLS = ("bash", "edit", "glob", "grep", "read", "task", "write")
 
 
 def request(*messages: LLMMessage, tools: tuple[str, ...] = TOOLS) -> LLMRequest:
@@ -80,6 +81,26 @@ async def play(text: str, results: list[ToolResult]) -> tuple[list[ToolCall], st
             {"path": "src/a.py", "content": "x = 1\n"},
         ),
         ("show me a permission request", "read", {"path": "/etc/hosts"}),
+        ("read Makefile", "read", {"path": "Makefile"}),
+        (
+            "use the explore agent to list the files",
+            "task",
+            {
+                "subagent_type": "explore",
+                "description": "list the files",
+                "prompt": "list the files",
+            },
+        ),
+        ("show me the file src/a.py", "read", {"path": "src/a.py"}),
+        ("list the files in src", "glob", {"pattern": "src/**/*"}),
+        ("delete old.txt", "bash", {"command": "rm -- old.txt"}),
+        ("rename a.txt to b.txt", "bash", {"command": "mv -n -- a.txt b.txt"}),
+        (
+            'add "a; $(x)" to a.txt',
+            "bash",
+            {"command": "printf '%s\\n' 'a; $(x)' >> a.txt"},
+        ),
+        ('write "Hi" into a.txt', "write", {"path": "a.txt", "content": "Hi\n"}),
     ],
 )
 async def test_a_task_calls_its_tool(text: str, tool: str, input: JsonObject) -> None:
@@ -92,11 +113,103 @@ async def test_a_task_calls_its_tool(text: str, tool: str, input: JsonObject) ->
 
 async def test_every_example_it_gives_is_one_it_knows() -> None:
     fallback = said(await answer(prompt("hello")))
-    for task in script.TASKS:
+    for task in tasks.TASKS:
         assert task.example in fallback
         match = task.pattern.search(task.example)
         assert match is not None
-        assert script.script_for(task.example) == task.script(match)
+        assert script.parts_of(task.example) == (task.make(match),)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("list the files here, then create notes.txt", ["list the files here", "create notes.txt"]),
+        ("Read a.md. Run the tests!", ["Read a.md", "Run the tests!"]),
+        ("read a.md and then read b.md", ["read a.md", "read b.md"]),
+        ("1. list the files\n2. delete a.txt", ["list the files", "delete a.txt"]),
+        ("- read a.md\n- read b.md", ["read a.md", "read b.md"]),
+        ("first read a.md; finally run the tests", ["read a.md", "run the tests"]),
+        ("create a.txt with milk, bread and tea", ["create a.txt with milk, bread and tea"]),
+        ("run `ls; then list files`, then stop", ["run `ls; then list files`", "stop"]),
+        ('write "a, then run b" into c.txt', ['write "a, then run b" into c.txt']),
+        ("list the files, then dance", ["list the files", "dance"]),
+    ],
+)
+def test_a_prompt_is_divided_where_a_new_request_begins(text: str, parts: list[str]) -> None:
+    assert script.divide(text) == parts
+
+
+async def test_the_parts_of_a_prompt_are_done_one_after_the_other() -> None:
+    results = [ToolResult("text", "a.py"), ToolResult("text", "ok"), ToolResult("text", "3 passed")]
+    calls, closing = await play(
+        "list the files, then create b.txt with Hi and run the tests", results
+    )
+    assert [call.name for call in calls] == ["glob", "write", "bash"]
+    assert calls[1].input == {"path": "b.txt", "content": "Hi\n"}
+    assert "3 passed" in closing
+    assert "a.py" not in closing
+
+
+async def test_what_a_part_found_is_told_before_the_next_one_begins() -> None:
+    events = await answer(
+        prompt("list the files, then dance, then read a.py"),
+        LLMMessage("assistant", (ToolCallPart("call_0", "glob", {}),)),
+        LLMMessage("tool", (ToolResultPart("call_0", "glob", ToolResult("text", "a.py")),)),
+    )
+    told = said(events)
+    assert told.index("a.py") < told.index("does not know how to do this part: dance")
+    assert told.endswith("The read tool reads a.py.")
+
+
+async def test_tests_that_a_restart_interrupted_are_run_again_and_the_rest_follows() -> None:
+    interrupted = ToolResult("error", recovery.OUTCOME_UNKNOWN)
+    done = ToolResult("text", "ok")
+    calls, _ = await play("run the tests, then list the files", [interrupted, done, done])
+    assert [call.name for call in calls] == ["bash", "bash", "glob"]
+
+
+async def test_a_command_that_a_restart_interrupted_is_not_run_again() -> None:
+    interrupted = ToolResult("error", recovery.OUTCOME_UNKNOWN)
+    calls, closing = await play("run `rm x`, then list the files", [interrupted])
+    assert [call.name for call in calls] == ["bash"]
+    assert "outcome unknown" in closing
+
+
+def test_texts_of_the_runtime_are_recognised_as_the_runtime_writes_them() -> None:
+    assert recovery.INTERRUPTED == model.INTERRUPTED
+    assert recovery.GO_ON.startswith(model.GO_ON)
+
+
+async def test_an_answer_that_is_asked_for_again_belongs_to_the_same_prompt() -> None:
+    events = await answer(prompt("list the files"), prompt(recovery.GO_ON))
+    assert (call := called(events)) is not None
+    assert call.name == "glob"
+
+
+@pytest.mark.parametrize(
+    ("text", "input"),
+    [
+        (
+            "replace `a - b` with `a + b` in cart.py",
+            {"path": "cart.py", "oldString": "a - b", "newString": "a + b"},
+        ),
+        (
+            "in cart.py, change 'x' to 'y'",
+            {"path": "cart.py", "oldString": "x", "newString": "y"},
+        ),
+    ],
+)
+async def test_a_replacement_reads_the_file_and_edits_it(text: str, input: JsonObject) -> None:
+    done = ToolResult("text", "ok")
+    calls, _ = await play(text, [done, done])
+    assert [call.name for call in calls] == ["read", "edit"]
+    assert calls[1].input == input
+
+
+async def test_a_replacement_without_a_file_says_what_is_missing() -> None:
+    events = await answer(prompt("replace `a` with `b`"))
+    assert called(events) is None
+    assert "needs the name of the file" in said(events)
 
 
 async def test_an_edit_takes_three_steps_and_shows_the_file() -> None:

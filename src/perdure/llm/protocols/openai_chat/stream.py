@@ -197,15 +197,13 @@ def _done(state: _State) -> tuple[LLMEvent, ...]:
 
 def _more_text(state: _State, choice: _Choice) -> tuple[TextDelta] | None:
     """One more piece of an open text, as nearly all chunks are; None for any other chunk."""
-    delta = choice.delta
-    if state.text_id is None or delta is None or choice.finish_reason:
+    text_id, delta = state.text_id, choice.delta
+    if text_id is None or delta is None or choice.finish_reason:
         return None
     if delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.tool_calls:
         return None
     content = delta.content
-    if content and isinstance(content, str):
-        return (TextDelta(state.text_id, content),)
-    return None
+    return (TextDelta(text_id, content),) if content and isinstance(content, str) else None
 
 
 def _whole_choice(state: _State, choice: _Choice) -> tuple[LLMEvent, ...]:

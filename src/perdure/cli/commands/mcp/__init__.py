@@ -1,0 +1,1 @@
+"""`perdure mcp`: the command, and the file that `add` writes."""

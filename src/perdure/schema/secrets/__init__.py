@@ -1,0 +1,1 @@
+"""The forms of secrets in text: names of fields, values, tokens of services, command lines."""

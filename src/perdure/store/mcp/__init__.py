@@ -1,0 +1,1 @@
+"""Lists of tools that MCP servers had."""
