@@ -50,7 +50,7 @@ WORDS: Final[Mapping[str, str]] = {
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
         input kernel kind landlock launch launched launcher literal log metrics namespace parent
         piped policy post private privilege program repository sandbox scan scratch search seatbelt
-        shell diff storage suspicion syscall telemetry time tree vcs workspace wrapper
+        shell storage suspicion syscall telemetry time tree vcs workspace wrapper
     """,
     "programming": """
         api backend codec demo deprecation error faulty function generated histogram index instance
