@@ -7,7 +7,6 @@ The original answers V1 and V2 from one process, and so does Perdure. A V1 turn 
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -103,7 +102,8 @@ async def v1_turn(bench: Bench) -> Metrics:
                 await client.turn(directive(deltas=200))
             costs[name].append((bench.server.cpu() - cpu) / turns)
             client.close()
-    v1, v2 = (statistics.median(costs[name]) for name in ("v1", "v2"))
+    # The mean of all rounds: the kernel counts in steps of 10 ms, too coarse for one round.
+    v1, v2 = (statistics.fmean(costs[name]) for name in ("v1", "v2"))
     # The number says how many times a turn of V2 one of V1 costs; the budget is 1.15.
     return {"v1_cpu_ms": round(v1, 2), "v2_cpu_ms": round(v2, 2), "v1_times_v2": round(v1 / v2, 3)}
 
@@ -121,7 +121,7 @@ async def v1_fanout(bench: Bench) -> Metrics:
     def subscriber(index: int) -> Callable[[bytes], None]:
         def on_event(data: bytes) -> None:
             if DELTA in data[:400]:
-                seen[index] += len(json.loads(data)["properties"]["delta"]) > 0
+                seen[index] += 1
 
         return on_event
 

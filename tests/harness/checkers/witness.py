@@ -55,6 +55,8 @@ _BY_CLIENTS = (
     events.RevertStaged,
     events.RevertCleared,
     events.RevertCommitted,
+    # Of a compaction that found another process at work.
+    events.CompactionReported,
 )
 """Facts that anyone may append. All others are made by a run and need its lease."""
 

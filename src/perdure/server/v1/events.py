@@ -83,7 +83,8 @@ class V1Events:
 
     def _publish_all(self, where: LocationRef | None, payloads: Sequence[bytes]) -> None:
         if self._plain.readers:
-            self._plain.add(where, b"".join(map(sse.write, payloads)))
+            # One line each: no JSON that is encoded here has a line break.
+            self._plain.add(where, b"".join([b"data: %b\n\n" % each for each in payloads]))
         if self._global.readers:
             head = codec.encode("" if where is None else where.directory)
             wrapped = (b'{"directory":%b,"payload":%b}' % (head, each) for each in payloads)

@@ -113,7 +113,7 @@ class Translation:
         index = None if answer is None else shapes.index_of(answer, TextPart, found.text_id)
         if index is None:
             return None
-        self._text.begin(found, shapes.part_id(found.message_id, index + 1))
+        self._text.begin(data, found, shapes.part_id(found.message_id, index + 1))
         again = self._text.translate(data)
         return again if isinstance(again, TranslatedDelta) else None
 
