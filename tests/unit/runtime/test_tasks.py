@@ -1,10 +1,14 @@
 """A region that an interrupt cannot cut."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 
 import pytest
 
-from perdure.runtime.tasks import shielded
+from perdure.runtime.tasks import shielded, shielded_write
+
+SHIELDS = pytest.mark.parametrize("shield", [shielded, shielded_write])
+Shield = Callable[[Coroutine[None, None, object]], Coroutine[None, None, object]]
 
 
 class Work:
@@ -20,17 +24,21 @@ class Work:
         return "done"
 
 
-async def test_what_is_shielded_returns_its_result() -> None:
+@SHIELDS
+async def test_what_is_shielded_returns_its_result(shield: Shield) -> None:
     work = Work()
     work.release.set()
-    assert await shielded(work.run()) == "done"
+    assert await shield(work.run()) == "done"
 
 
+@SHIELDS
 @pytest.mark.parametrize("cancels", [1, 2, 5])
-async def test_it_runs_to_its_end_however_often_it_is_cancelled(cancels: int) -> None:
+async def test_it_runs_to_its_end_however_often_it_is_cancelled(
+    cancels: int, shield: Shield
+) -> None:
     work = Work()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(shielded(work.run()))
+        task = group.create_task(shield(work.run()))
         await work.started.wait()
         for _ in range(cancels):
             task.cancel()
@@ -41,15 +49,17 @@ async def test_it_runs_to_its_end_however_often_it_is_cancelled(cancels: int) ->
     assert task.cancelled()
 
 
-async def test_a_failure_reaches_the_caller() -> None:
+@SHIELDS
+async def test_a_failure_reaches_the_caller(shield: Shield) -> None:
     async def fail() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await shielded(fail())
+        await shield(fail())
 
 
-async def test_a_failure_is_not_hidden_by_a_cancellation() -> None:
+@SHIELDS
+async def test_a_failure_is_not_hidden_by_a_cancellation(shield: Shield) -> None:
     entered, release = asyncio.Event(), asyncio.Event()
 
     async def fail() -> None:
@@ -59,7 +69,7 @@ async def test_a_failure_is_not_hidden_by_a_cancellation() -> None:
 
     async def run() -> None:
         with pytest.raises(ValueError, match="broken"):
-            await shielded(fail())
+            await shield(fail())
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         task = group.create_task(run())
@@ -69,9 +79,17 @@ async def test_a_failure_is_not_hidden_by_a_cancellation() -> None:
         release.set()
 
 
-async def test_work_that_cancels_itself_is_cancelled() -> None:
+@SHIELDS
+async def test_work_that_cancels_itself_is_cancelled(shield: Shield) -> None:
     async def give_up() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await shielded(give_up())
+        await shield(give_up())
+
+
+async def test_a_write_that_need_not_wait_is_done_without_another_task() -> None:
+    async def write() -> set[asyncio.Task[object]]:
+        return asyncio.all_tasks()
+
+    assert await shielded_write(write()) == {asyncio.current_task()}

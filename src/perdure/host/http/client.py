@@ -329,12 +329,15 @@ def _head(request: HttpRequest, target: Target, proxy: Proxy | None) -> bytes:
         if proxy.authorization is not None:
             headers["proxy-authorization"] = proxy.authorization
     lines = [f"{request.method} {path} HTTP/1.1"]
-    lines += (_header_line(name, value) for name, value in headers.items())
+    sent = "".join((*headers, *headers.values()))
+    if _BAD_HEADER.search(sent) or not sent.isascii():
+        for name, value in headers.items():
+            _check_header(name, value)
+    lines += (f"{name}: {value}" for name, value in headers.items())
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
-def _header_line(name: str, value: str) -> str:
+def _check_header(name: str, value: str) -> None:
     if _BAD_HEADER.search(name) or _BAD_HEADER.search(value) or not value.isascii():
         # The value may be secret, so the message does not contain it.
         raise TransportError(f"the value of header {name[:60]!r} cannot be sent")
-    return f"{name}: {value}"

@@ -107,8 +107,10 @@ def _objects(names: tuple[str, ...], counts: JsonObject) -> list[JsonObject]:
 
 def _find(names: tuple[str, ...], *places: JsonObject) -> int | None:
     """The largest count of any of these names; they are spellings of one count."""
-    found = [_count(place.get(name)) for place in places for name in names]
-    return max((count for count in found if count is not None), default=None)
+    values = [place[name] for place in places for name in names if name in place]
+    if not values:
+        return None
+    return max((count for count in map(_count, values) if count is not None), default=None)
 
 
 def _count(value: JsonValue) -> int | None:

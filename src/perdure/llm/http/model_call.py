@@ -252,6 +252,8 @@ class _HttpModelCall:
 
     async def _next(self, body: "_Body", used: AnswerUse) -> bytes:
         """The next piece of the body; empty at the end."""
+        if body.has_piece:
+            return await body.next()
         try:
             async with asyncio.timeout_at(used.deadline):
                 return await body.next()
@@ -305,9 +307,14 @@ class _Body:
         self._chunk = first
         self._at = 0
 
+    @property
+    def has_piece(self) -> bool:
+        """Whether the next piece has arrived."""
+        return self._at < len(self._chunk)
+
     async def next(self) -> bytes:
         """The next piece; empty at the end. Other tasks run between those of a large chunk."""
-        if self._at >= len(self._chunk):
+        if not self.has_piece:
             self._chunk, self._at = await anext(self._chunks, b""), 0
         elif self._at:
             await asyncio.sleep(0)

@@ -98,6 +98,7 @@ class Agents:
         self._rules = dict(rules)
         self._default = default
         self._options = dict(options or {})
+        self._callable: dict[str, tuple[AgentInfo, ...]] = {}
 
     def list(self) -> tuple[AgentInfo, ...]:
         return tuple(self._agents.values())
@@ -111,6 +112,16 @@ class Agents:
     def rules(self, name: str) -> Rules:
         """The rules of an agent, the same object each time; an unknown agent may do nothing."""
         return self._rules[name] if name in self._agents else permission.DENY_ALL
+
+    def callable_by(self, name: str) -> tuple[AgentInfo, ...]:
+        """The agents that an agent may call."""
+        if name not in self._agents:
+            return subagent.callable_agents(self.list(), permission.DENY_ALL)
+        found = self._callable.get(name)
+        if found is None:
+            found = subagent.callable_agents(self.list(), self._rules[name])
+            self._callable[name] = found
+        return found
 
     def users_rules(self, name: str) -> Ruleset:
         """The rules of an agent that the user's own documents hold, without those of others."""

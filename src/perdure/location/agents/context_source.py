@@ -55,7 +55,7 @@ def observe(agents: Agents, subject: Subject) -> Observation:
     bounds = subagent.inherited_rules(subject.above, agents.rules)
     usable = [
         agent
-        for agent in subagent.callable_agents(agents.list(), agents.rules(subject.agent.id))
+        for agent in agents.callable_by(subject.agent.id)
         if not subagent.find_denial(
             bounds, action=subagent.ACTION, resources=(agent.id,), parts=None
         )
@@ -73,7 +73,7 @@ class CallableAgents:
         return self._agents.get(name)
 
     def callable_by(self, agent: str) -> tuple[AgentInfo, ...]:
-        return subagent.callable_agents(self._agents.list(), self._agents.rules(agent))
+        return self._agents.callable_by(agent)
 
 
 def _summary(agent: AgentInfo) -> SubagentSummary:

@@ -22,9 +22,9 @@ from perdure.host.files import cached_files
 from perdure.ports import PermissionAsk
 from perdure.schema.approval.permission import Effect, Ruleset
 from perdure.schema.settings.agent import AgentInfo
-from perdure.schema.value import Value
+from perdure.schema.value import State, Value
 
-_READINGS_KEPT_MAX: Final = 64
+_JUDGES_KEPT_MAX: Final = 64
 
 AgentRules = Callable[[str], Rules]
 UsersRules = Callable[[str], Ruleset]
@@ -133,14 +133,14 @@ class Judge(Value, kw_only=True):
         return bool(self.users)
 
 
-_Given = tuple[Rules, ...]
+class _KeptJudge(State):
+    """A judge with the rules that it was made of."""
 
-
-class _Reading(Value):
-    """What rules say to reading each resource."""
-
-    given: _Given
-    effect: Callable[[str], Effect]
+    given: tuple[Rules, ...]
+    users: tuple[Ruleset, ...]
+    judge: Judge
+    reading: Callable[[str], Effect] | None = None
+    """What it says to reading each resource, once that was asked."""
 
 
 class LocationRules:
@@ -153,19 +153,30 @@ class LocationRules:
         self._users = users
         self._directory = directory
         self._names: FileNames | None = ANY_PLACE if directory is None else None
-        self._readings: dict[tuple[str, tuple[str, ...]], _Reading] = {}
-        """Decisions on reading by rules that name no path, so that no link can change them."""
+        self._kept: dict[tuple[str, tuple[str, ...]], _KeptJudge] = {}
+        """By agent, then those above it. Only of rules that name no path: no link changes these."""
 
     def judge(self, agent: str, above: tuple[str, ...] = ()) -> Judge:
         """The rules for calls of `agent`, which the agents `above` called."""
-        return Judge(
-            rules=tuple(
-                permission.map_rulesets(rules, self._with_links)
-                for rules in self._given(agent, above)
-            ),
-            users=tuple(self._with_links(self._users(name)) for name in (agent, *above)),
+        return self._judge(agent, above).judge
+
+    def _judge(self, agent: str, above: tuple[str, ...]) -> _KeptJudge:
+        given = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
+        users = tuple(self._users(name) for name in (agent, *above))
+        kept = self._kept.get((agent, above))
+        if kept is not None and kept.given == given and kept.users == users:
+            return kept
+        judge = Judge(
+            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in given),
+            users=tuple(map(self._with_links, users)),
             names=self.names,
         )
+        made = _KeptJudge(given, users, judge)
+        if not any(map(file_names.names_path, (*_all_rulesets(given), *users))):
+            if len(self._kept) >= _JUDGES_KEPT_MAX:
+                self._kept.clear()
+            self._kept[agent, above] = made
+        return made
 
     def reading(
         self, agent: AgentInfo | None, above: tuple[str, ...] = ()
@@ -176,20 +187,9 @@ class LocationRules:
         """
         if agent is None:
             return permission.allow_all
-        given = self._given(agent.id, above)
-        kept = self._readings.get((agent.id, above))
-        if kept is None or kept.given != given:
-            kept = _Reading(given, self.judge(agent.id, above).effect("read"))
-            if not any(map(file_names.names_path, _all_rulesets(given))):
-                if len(self._readings) >= _READINGS_KEPT_MAX:
-                    self._readings.clear()
-                self._readings[agent.id, above] = kept
-        effect = kept.effect
+        kept = self._judge(agent.id, above)
+        effect = kept.reading = kept.reading or kept.judge.effect("read")
         return lambda real_path: effect(self.names.resource(real_path))
-
-    def _given(self, agent: str, above: tuple[str, ...]) -> _Given:
-        """The rules as they are written: the agent's own, then those of its callers."""
-        return (self._rules(agent), *subagent.inherited_rules(above, self._rules))
 
     @property
     def names(self) -> FileNames:
@@ -207,7 +207,7 @@ class LocationRules:
         return file_names.restrict_real_paths(rules, self._directory, os.path.realpath)
 
 
-def _all_rulesets(given: _Given) -> Iterator[Ruleset]:
+def _all_rulesets(given: tuple[Rules, ...]) -> Iterator[Ruleset]:
     return (each for rules in given for each in permission.rulesets(rules))
 
 

@@ -14,6 +14,7 @@ from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Rules
 from perdure.core.context import system_context
 from perdure.core.context.system_context import UNAVAILABLE, ContextSource, Observation
+from perdure.core.skills import skill
 from perdure.core.text import xml_tags
 from perdure.location.skills.skills import ACTION, Skills
 from perdure.schema.approval.permission import Effect
@@ -70,16 +71,18 @@ def observe(
     """
     if rules is None:
         return ()
-    usable = [
-        found
-        for found in skills.permitted(rules)
-        if reading(os.path.realpath(found.location)) == "allow"
-    ]
+    usable = [found for found in skills.permitted(rules) if reading(_real_path(found)) == "allow"]
     if listed_before and not skills.is_known:
         return (system_context.make(SKILLS, UNAVAILABLE),)
     if not usable and permission.evaluate(rules, ACTION, "*") == "deny":
         return ()
     return (system_context.make(SKILLS, tuple(_summaries(usable))),)
+
+
+def _real_path(found: SkillInfo) -> str:
+    # A built-in skill is no file.
+    is_file = not found.location.startswith(f"{skill.BUILT_IN_DIRECTORY}/")
+    return os.path.realpath(found.location) if is_file else found.location
 
 
 class AgentSkills:

@@ -14,6 +14,7 @@ import os
 import posixpath
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cached_property
 from itertools import accumulate
 
 from msgspec import UNSET
@@ -54,10 +55,11 @@ class StepJournal:
         root: str,
         start: str | None,
     ) -> None:
+        """`root` is the directory of the Location, which may be a link."""
         self._snapshots = snapshots
         self._session_id = session_id
         self._message_id = message_id
-        self._root = root
+        self._given_root = root
         self.start = start
         """Name of the Session's changes before this step; None if there are none."""
         self.end = start
@@ -129,6 +131,11 @@ class StepJournal:
                 return
             self._watch = None
             await self._record(*await self._snapshots.end_watch(watch))
+
+    @cached_property
+    def _root(self) -> str:
+        # Resolved with the first change: most steps change no file.
+        return resolve_root(self._given_root)
 
     async def _record(self, *changes: FileChange) -> int | None:
         """Store the changes in one commit; return the number of the last, None if none is."""

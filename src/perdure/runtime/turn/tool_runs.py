@@ -2,7 +2,6 @@
 
 from perdure.core.session.repeated_calls import RepeatedCallGuard
 from perdure.location.location import Location
-from perdure.runtime.files import step_journal
 from perdure.runtime.files.step_journal import StepJournal, UnjournaledStep
 from perdure.runtime.turn.services import RunServices
 from perdure.runtime.turn.tool_execution import ToolRun
@@ -51,6 +50,6 @@ def journal(
         services.snapshots,
         session_id,
         message_id,
-        root=step_journal.resolve_root(location.ref.directory),
+        root=location.ref.directory,
         start=start,
     )

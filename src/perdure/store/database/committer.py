@@ -21,7 +21,6 @@ _QUICK_SECONDS_MAX: Final = 0.002
 _AVERAGE_WEIGHT: Final = 0.2
 _ALONE_WRITES_MAX: Final = 16
 _ALONE_WRITES_PER_SECOND: Final = 1_000
-_BETWEEN_SECONDS_MIN: Final = 0.00005
 _LONG_WAIT_SECONDS: Final = 0.5
 
 
@@ -66,31 +65,29 @@ class WritePace:
     To wait is to let all that is ready run first, which costs a lone writer two rounds of the event
     loop. A Session writes a few times in a row and then waits for its model; many Sessions together
     write much more often, and save more by sharing a commit. So writes are counted, and the count
-    falls with time. One that follows the last commit at once waits too: a task that writes again
-    and again lets others run, and tasks that were started together share a commit.
+    falls with time. Of the writes of one round only the first does not wait: a task that writes
+    again and again lets others run, and tasks that were started together share a commit.
     """
 
     def __init__(self) -> None:
         self._count = 0.0
         self._counted_at = 0.0
-        self._ended_at = 0.0
+        self._in_round = False
 
-    def count(self, now: float) -> None:
-        """Count a write."""
+    def is_alone(self, now: float) -> bool:
+        """Count a write at `now`, in seconds; whether it should not wait for others."""
         fallen = (now - self._counted_at) * _ALONE_WRITES_PER_SECOND
         # Bounded, so that a lone writer is known as such soon after the others have ended.
         self._count = min(max(0.0, self._count - fallen) + 1, 2 * _ALONE_WRITES_MAX)
         self._counted_at = now
+        if self._in_round or self._count > _ALONE_WRITES_MAX:
+            return False
+        self._in_round = True
+        asyncio.get_running_loop().call_soon(self._end_round)
+        return True
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether the write that was just counted should not wait for others."""
-        quiet = self._counted_at - self._ended_at > _BETWEEN_SECONDS_MIN
-        return quiet and self._count <= _ALONE_WRITES_MAX
-
-    def end(self, now: float) -> None:
-        """Note the end of a transaction."""
-        self._ended_at = now
+    def _end_round(self) -> None:
+        self._in_round = False
 
 
 class LockWait:

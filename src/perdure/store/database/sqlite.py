@@ -75,7 +75,8 @@ class _ReadTransaction(SqliteTransaction):
 class SqliteDatabase:
     """A database file; use as an async context manager.
 
-    `inline` always commits on the loop, for simulated time. `observe` gets the seconds of each
+    `inline` always commits on the loop and never at once, for simulated time: a job that waits can
+    be overtaken, which a simulation is to find out. `observe` gets the seconds of each
     commit, in the thread that ran it.
     """
 
@@ -102,7 +103,9 @@ class SqliteDatabase:
         self._file = None if path == ":memory:" else DatabaseFile(path)
         self._committer = None if inline or path == ":memory:" else Committer()
         self._commit_timer = CommitTimer(observe)
-        self._pace = WritePace()
+        self._pace = None if inline else WritePace()
+        self._in_use = False
+        """Whether a transaction of the writer is open, or the commit thread has it."""
         self._changed_elsewhere = False
         self._version_wanted = False
         """Whether the next transaction looks for commits of other processes."""
@@ -130,10 +133,10 @@ class SqliteDatabase:
         loop = asyncio.get_running_loop()
         future = SettledFuture[T](loop=loop)
         self._waiting.append(QueuedJob(job, future, committed))
-        self._pace.count(loop.time())
+        is_alone = self._pace is not None and self._pace.is_alone(loop.time())
         if self._idle.is_set():
             self._idle.clear()
-            if self._pace.is_alone:
+            if is_alone:
                 self._begin()
                 if future.done():
                     return future.result()
@@ -150,7 +153,7 @@ class SqliteDatabase:
     async def read(self, job: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._reader is self._writer:
             return drive(job(self._reading))
-        if self._idle.is_set():
+        if not self._in_use:
             # The writer has the pages it wrote in its cache; the reader would fetch them again.
             return self._read(self._writer, self._reading_writer, job)
         return self._read(self._reader, self._reading, job)
@@ -182,17 +185,18 @@ class SqliteDatabase:
         while not self._idle.is_set():
             await self._idle.wait()
         self._idle.clear()
+        self._in_use = True
         done = SettledFuture[Failure | None](loop=asyncio.get_running_loop())
         self._run_off_loop(partial(sqlite_connection.empty_log, self._writer), done.set_result)
         try:
             return await done is None
         finally:
+            self._in_use = False
             self._continue()
 
     async def changed_elsewhere(self) -> bool:
-        # While a commit runs, the writer belongs to the commit thread: the next transaction looks,
-        # and the next call tells.
-        if self._idle.is_set():
+        # While the writer is in use, the next transaction looks, and the next call tells.
+        if not self._in_use:
             self._check_other_commits()
         else:
             self._version_wanted = True
@@ -217,6 +221,7 @@ class SqliteDatabase:
     # ---- one shared transaction: begin, run the jobs, commit ------------------------------------
 
     def _begin(self) -> None:
+        self._in_use = True
         batch = self._waiting[: limits.COMMIT_JOBS_MAX]
         del self._waiting[: len(batch)]
         self._lock(partial(self._run, batch))
@@ -361,6 +366,7 @@ class SqliteDatabase:
         self._resolve(batch)
 
     def _resolve(self, batch: list[QueuedJob]) -> None:
+        self._in_use = False
         for queued in batch:
             if queued.error is not None:
                 fail(queued.future, queued.error, self._path)
@@ -371,10 +377,8 @@ class SqliteDatabase:
         self._continue()
 
     def _continue(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._pace.end(loop.time())
         if self._waiting:
-            loop.call_soon(self._begin)
+            asyncio.get_running_loop().call_soon(self._begin)
         else:
             self._idle.set()
 

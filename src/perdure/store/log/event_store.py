@@ -21,12 +21,15 @@ from perdure.schema.session.event import Deleted, SessionCreated, SessionEvent
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log import projector
+from perdure.store.log.projector import Projected
 from perdure.store.processes.lease_table import Lease
 from perdure.store.processes.leases import Leases
 from perdure.store.tables import attempt_table, row_checks, session_table
 from perdure.store.tables.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
+_PROJECTED_KEPT_MAX: Final = 64
+_NOTHING_KEPT: Final = EventID("-"), projector.NOTHING_PROJECTED
 
 _ENDED: Final = manifest.BY_SHAPE[Deleted].stored
 _INSERT: Final = """
@@ -74,6 +77,7 @@ class Appended(Value):
     events: tuple[StoredEvent, ...]
     lease: Lease | None
     location_number: int | None
+    projected: Projected
 
     @property
     def last_seq(self) -> Seq:
@@ -103,6 +107,8 @@ class EventStore:
         self._piece_events_max = piece_events_max
         self.leases = Leases(database, processes, is_running=attempt_table.is_running)
         self._locations = LocationNumbers()
+        self._projected: dict[SessionID, tuple[EventID, Projected]] = {}
+        """What the newest appends left, each with its last event. The newest is last."""
         self._listeners: list[Listener] = []
         self._live_listeners: list[Listener] = []
 
@@ -149,7 +155,7 @@ class EventStore:
 
         async def job(tx: Transaction) -> Appended:
             lease = await self.leases.hold_within(tx, session_id) if running else None
-            found = await _require_open_log(tx, session_id, events[0])
+            found, last_id = await _require_open_log(tx, session_id, events[0])
             if expected is not None and found != expected:
                 raise SequenceConflictError(session_id, expected=expected, found=found)
             number = None if location is None else await self._locations.number(tx, location)
@@ -157,18 +163,28 @@ class EventStore:
             stored = await _insert(
                 tx, session_id, first, prepared, location=location, number=number
             )
-            await projector.project(tx, session_id, first, events)
+            # Projections are folds of the log: after the same event they are the same.
+            event_id, kept = self._projected.get(session_id, _NOTHING_KEPT)
+            known = kept if event_id == last_id else projector.NOTHING_PROJECTED
+            projected = await projector.project(tx, session_id, first, events, known=known)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
-            return Appended(stored, lease, number)
+            return Appended(stored, lease, number, projected)
 
         def committed(appended: Appended) -> None:
             if location is not None and appended.location_number is not None:
                 self._locations.remember(location, appended.location_number)
+            self._keep(session_id, appended)
             announced = appended.events[-1:] if copied else appended.events
             self.announce(session_id, announced, location)
 
         return await self._database.write(job, committed=committed)
+
+    def _keep(self, session_id: SessionID, appended: Appended) -> None:
+        self._projected.pop(session_id, None)
+        if len(self._projected) >= _PROJECTED_KEPT_MAX:
+            del self._projected[next(iter(self._projected))]
+        self._projected[session_id] = appended.events[-1].id, appended.projected
 
     def announce(
         self,
@@ -320,22 +336,24 @@ async def latest_seq(tx: Transaction, session_id: SessionID) -> Seq:
     return Seq(rows[0][0])
 
 
-async def _require_open_log(tx: Transaction, session_id: SessionID, event: SessionEvent) -> Seq:
-    """The latest sequence; raises SessionNotFoundError for a deleted or missing log."""
+async def _require_open_log(
+    tx: Transaction, session_id: SessionID, event: SessionEvent
+) -> tuple[Seq, str]:
+    """The latest sequence and event; raises SessionNotFoundError for a deleted or missing log."""
     rows = await tx.fetch(
-        "SELECT seq, type FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
+        "SELECT seq, type, id FROM event WHERE session_id = :session_id ORDER BY seq DESC LIMIT 1",
         {"session_id": session_id},
     )
     if not rows:
         # A late append to a deleted Session must not create half a Session.
         if not isinstance(event, SessionCreated):
             raise SessionNotFoundError(session_id)
-        return NO_EVENTS
-    seq, stored = rows[0]
+        return NO_EVENTS, ""
+    seq, stored, event_id = rows[0]
     if stored == _ENDED:
         raise SessionNotFoundError(session_id)
     assert isinstance(seq, int)
-    return Seq(seq)
+    return Seq(seq), str(event_id)
 
 
 async def insert_row(

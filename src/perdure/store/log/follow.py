@@ -66,10 +66,15 @@ class EventFollowers:
             while True:
                 signal.clear()
                 before = seen
-                async for last, frames in self._pages(session_id, after=seen):
-                    seen = last
+                if (kept := self._recent[session_id].after(seen)) is not None:
+                    seen, frames = kept
                     if frames:
                         yield frames
+                else:
+                    async for last, frames in self._pages(session_id, after=seen):
+                        seen = last
+                        if frames:
+                            yield frames
                 if seen == before and await self._store.latest(session_id) == NO_EVENTS:
                     # The Session was deleted, and its log with it.
                     return
@@ -88,9 +93,6 @@ class EventFollowers:
     async def _pages(
         self, session_id: SessionID, *, after: Seq
     ) -> AsyncIterator[tuple[Seq, bytes]]:
-        if (kept := self._recent[session_id].after(after)) is not None:
-            yield kept
-            return
         while True:
             page = await self._store.read_page(
                 session_id, after=after, limit=limits.REPLAY_ROWS_PER_READ

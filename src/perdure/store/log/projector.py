@@ -23,6 +23,7 @@ from perdure.schema.session.event import (
 )
 from perdure.schema.session.message import AssistantMessage, SessionMessage, ShellMessage
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.value import Value
 from perdure.store.tables import (
     attempt_table,
     deletion_table,
@@ -40,6 +41,20 @@ from perdure.store.tables import (
 )
 
 _REBUILD_ROWS: Final = 500
+
+
+class Projected(Value, kw_only=True):
+    """What an append leaves for the next one of its Session, which then need not read it again."""
+
+    session: SessionInfo | None = None
+    """None if it is not known."""
+    step: AssistantMessage | None = None
+    """The newest assistant message, while it is not completed."""
+    is_step_known: bool = False
+    """Whether `step` is known. None says then that no assistant message is incomplete."""
+
+
+NOTHING_PROJECTED: Final = Projected()
 
 _SessionOnly = (
     events.Renamed
@@ -77,16 +92,19 @@ async def project(
     first: Seq,
     batch: Sequence[SessionEvent],
     *,
+    known: Projected = NOTHING_PROJECTED,
     rebuilding: bool = False,
-) -> None:
+) -> Projected:
     """Fold `batch`, whose first event has sequence `first`, into the projections.
 
-    Some events end the Context Epoch, which is not a projection: `rebuilding` does not touch it.
+    `known` is what the append before this one returned. Some events end the Context Epoch, which is
+    not a projection: `rebuilding` does not touch it.
     """
-    fold = _Fold(tx, session_id, ends_epochs=not rebuilding)
+    fold = _Fold(tx, session_id, known, ends_epochs=not rebuilding)
     for offset, event in enumerate(batch):
         await fold.apply(Seq(first + offset), event)
     await fold.write()
+    return fold.projected()
 
 
 async def rebuild(database: Database) -> int:
@@ -134,13 +152,20 @@ async def rebuild_session(tx: Transaction, session_id: SessionID) -> int:
 class _Fold:
     """The rows that one batch touches, read once and written once."""
 
-    def __init__(self, tx: Transaction, session_id: SessionID, *, ends_epochs: bool) -> None:
+    def __init__(
+        self, tx: Transaction, session_id: SessionID, known: Projected, *, ends_epochs: bool
+    ) -> None:
         self._tx = tx
         self._session_id = session_id
         self._ends_epochs = ends_epochs
-        self._session: SessionInfo | None = None
+        self._session = known.session
         self._session_changed = False
         self._messages: dict[MessageID, SessionMessage] = {}
+        self._is_step_known = known.is_step_known
+        self._step_id = None if known.step is None else known.step.id
+        """The newest assistant message, if it is known and not completed."""
+        if known.step is not None:
+            self._messages[known.step.id] = known.step
         self._created: dict[MessageID, Seq] = {}
         self._changed: set[MessageID] = set()
         self._unfolded: list[AssistantEvent] = []
@@ -160,6 +185,15 @@ class _Fold:
             await self._create(seq, event)
         elif not isinstance(event, _SessionOnly):
             await self._apply_to_rows(seq, event)
+
+    def projected(self) -> Projected:
+        """What the next append need not read, after `write`."""
+        match None if self._step_id is None else self._messages.get(self._step_id):
+            case AssistantMessage() as newest if newest.time.completed is UNSET:
+                step = newest
+            case _:
+                step = None
+        return Projected(session=self._session, step=step, is_step_known=self._is_step_known)
 
     async def write(self) -> None:
         await self._fold()
@@ -225,6 +259,8 @@ class _Fold:
         elif isinstance(event, events.StepStarted):
             await self._close_last_step(seq, event)
         message = projection.message_created(event)
+        if isinstance(message, AssistantMessage):
+            self._step_id, self._is_step_known = message.id, True
         if message.id in self._created:
             raise UniqueViolationError(f"message {message.id} is created twice")
         self._messages[message.id] = message
@@ -252,8 +288,9 @@ class _Fold:
             await todo_table.insert(self._tx, event, seq=seq)
 
     async def _close_last_step(self, seq: Seq, event: events.StepStarted) -> None:
-        newest = self._created_last(lambda message: isinstance(message, AssistantMessage))
-        if newest is None:
+        if self._is_step_known:
+            newest = None if self._step_id is None else self._messages[self._step_id]
+        else:
             row = await message_table.latest_of_type(
                 self._tx, self._session_id, "assistant", before=seq
             )
@@ -296,6 +333,7 @@ class _Fold:
         self._messages.clear()
         self._created.clear()
         self._changed.clear()
+        self._is_step_known, self._step_id = False, None
         boundary = await message_table.get(self._tx, self._session_id, message_id)
         if boundary is not None:
             await message_table.delete_after(self._tx, self._session_id, boundary.seq)
@@ -314,7 +352,8 @@ class _Fold:
         self._messages.clear()
         self._created.clear()
         self._changed.clear()
-        self._session_changed = False
+        self._session, self._session_changed = None, False
+        self._is_step_known, self._step_id = False, None
         await deletion_table.begin(self._tx, self._session_id)
 
     async def _leave_location(self) -> None:

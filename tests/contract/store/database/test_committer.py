@@ -1,5 +1,6 @@
 """Where a commit waits for the disk: a slow one is noticed after a few, a hiccup is forgiven."""
 
+import asyncio
 import threading
 from threading import Event
 from typing import Final
@@ -49,33 +50,24 @@ async def test_stopping_waits_for_what_is_under_way_and_leaves_no_thread() -> No
     assert not thread.is_alive()
 
 
-def test_a_few_writes_are_alone_and_those_of_many_sessions_are_not() -> None:
+async def is_alone(pace: WritePace, now: float) -> bool:
+    """Whether a write in a round of its own is alone."""
+    await asyncio.sleep(0)
+    return pace.is_alone(now)
+
+
+async def test_a_few_writes_are_alone_and_those_of_many_sessions_are_not() -> None:
     pace = WritePace()
-    now, alone = 1.0, list[bool]()
     # A Session that writes four times in a row, and then waits for its model.
-    for turn in range(100):
-        for write in range(4):
-            now = 1.0 + turn * 0.013 + write * 0.001
-            pace.count(now)
-            alone.append(pace.is_alone)
-            pace.end(now + 0.0003)
-    assert all(alone)
+    moments = [turn * 0.013 + write * 0.001 for turn in range(50) for write in range(4)]
+    assert all([await is_alone(pace, now) for now in moments])
     # Thirty Sessions that write once each in the same 10 ms, again and again.
-    alone.clear()
-    for _ in range(600):
-        now += 0.000_33
-        pace.count(now)
-        alone.append(pace.is_alone)
-        pace.end(now + 0.0001)
-    assert not any(alone[30:])
-    pace.count(now + 0.1)
-    assert pace.is_alone
+    crowd = [await is_alone(pace, 1 + number * 0.000_33) for number in range(600)]
+    assert not any(crowd[30:])
+    assert await is_alone(pace, 1.3)
 
 
-def test_a_write_right_after_a_commit_waits_for_others() -> None:
+async def test_of_the_writes_of_one_round_only_the_first_is_alone() -> None:
     pace = WritePace()
-    pace.count(1.0)
-    assert pace.is_alone
-    pace.end(1.1)
-    pace.count(1.1)
-    assert not pace.is_alone
+    assert [pace.is_alone(1.0) for _ in range(3)] == [True, False, False]
+    assert await is_alone(pace, 1.0)

@@ -160,11 +160,13 @@ async def test_a_reader_cannot_write(tmp_path: Path) -> None:
 async def test_what_is_being_written_is_not_read_before_it_is_committed(tmp_path: Path) -> None:
     async with SqliteDatabase(str(tmp_path / "p.db")) as database:
         await database.write(table)
-        writing = asyncio.create_task(database.write(lambda tx: insert(tx, "later")))
-        await asyncio.sleep(0)
-        assert await names(database) == []
-        await writing
-        assert await names(database) == ["later"]
+        # The first is written at once, the second waits for others.
+        async with asyncio.TaskGroup() as group:
+            group.create_task(database.write(lambda tx: insert(tx, "first")))
+            group.create_task(database.write(lambda tx: insert(tx, "later")))
+            await asyncio.sleep(0)
+            assert await names(database) == ["first"]
+        assert await names(database) == ["first", "later"]
 
 
 async def test_a_full_disk_fails_every_write_of_the_commit_and_commits_none(
