@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -31,40 +31,6 @@ async def shielded(work: Coroutine[Any, Any, T]) -> T:
     if cancelled:
         raise asyncio.CancelledError
     return result
-
-
-async def shielded_write(work: Coroutine[Any, Any, T]) -> T:
-    """As `shielded`, for work that begins no timeout and no group of tasks.
-
-    It begins in this task, to which these would belong. A write that need not wait for others ends
-    there: nothing can interrupt it, and it needs no task of its own.
-    """
-    try:
-        waits_for = work.send(None)
-    except StopIteration as done:
-        return done.value
-    return await shielded(_go_on(work, waits_for))
-
-
-async def _go_on(work: Coroutine[Any, Any, T], waits_for: Any) -> T:
-    return await _Begun(work, waits_for)
-
-
-class _Begun(Generator[Any, Any, T]):
-    """Work that has begun and waits, to be awaited to its end."""
-
-    def __init__(self, work: Coroutine[Any, Any, T], waits_for: Any) -> None:
-        self._work = work
-        self._waiting = [waits_for]
-
-    def __await__(self) -> Self:
-        return self
-
-    def send(self, value: Any) -> Any:
-        return self._waiting.pop() if self._waiting else self._work.send(value)
-
-    def throw(self, *error: Any) -> Any:
-        return self._work.throw(*error)
 
 
 class Background:

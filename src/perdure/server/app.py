@@ -9,8 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
@@ -119,14 +118,16 @@ class App:
         began = time.perf_counter()
         with ExitStack() as held:
             try:
-                with _exhaustion_declared():
-                    reply = await self._answer(request, held)
+                reply = await self._answer(request, held)
             except DomainError as error:
                 reply = response.failure(error)
-            except Exception:
-                ref = f"err_{os.urandom(4).hex()}"
-                logger.exception("request failed (%s)", ref)
-                reply = response.failure(UnknownError(ref))
+            except Exception as error:
+                declared = _declare_exhaustion(error)
+                if declared is None:
+                    ref = f"err_{os.urandom(4).hex()}"
+                    logger.exception("request failed (%s)", ref)
+                    declared = UnknownError(ref)
+                reply = response.failure(declared)
             try:
                 if isinstance(reply, Upgrade):
                     await reply.serve(receive, send)
@@ -209,17 +210,13 @@ class App:
         await reply.send_to(send, headers, is_head=is_head, is_upgrade=request.is_upgrade)
 
 
-@contextmanager
-def _exhaustion_declared() -> Generator[None]:
-    """Answer 503 where the process can open no more files: that is no defect, and it passes."""
-    try:
-        yield
-    except OSError as error:
-        if not descriptors.are_exhausted(error):
-            raise
-        logger.warning("a request was refused: %s; raise `ulimit -n`", error)
-        message = "The server can open no more files; try again, or raise its `ulimit -n`"
-        raise ServiceUnavailableError(message, service="files") from error
+def _declare_exhaustion(error: Exception) -> ServiceUnavailableError | None:
+    """The answer where the process can open no more files: that is no defect, and it passes."""
+    if not isinstance(error, OSError) or not descriptors.are_exhausted(error):
+        return None
+    logger.warning("a request was refused: %s; raise `ulimit -n`", error)
+    message = "The server can open no more files; try again, or raise its `ulimit -n`"
+    return ServiceUnavailableError(message, service="files")
 
 
 def _allowed_methods(match: Match[Binding]) -> tuple[str, ...]:

@@ -7,15 +7,14 @@ request over a limit is refused with 429; none is queued. Callers in this proces
 Invariant: a slot that was taken is released exactly once, however the request ends.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from typing import Self
 
 from perdure.protocol.errors import TooManyRequestsError
 from perdure.schema.value import State
 
 
 class Slot(State):
-    """What one request under way takes of the limits."""
+    """What one request under way takes of the limits, until its scope ends."""
 
     limits: "ClientLimits"
     client: str
@@ -25,6 +24,12 @@ class Slot(State):
         """Raises TooManyRequestsError when the server has as many streams as it may have."""
         self.limits.move_to_streams(self)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.limits.release(self)
+
 
 class ClientLimits:
     def __init__(self, *, requests_per_client_max: int, streams_max: int) -> None:
@@ -33,21 +38,19 @@ class ClientLimits:
         self._requests: dict[str, int] = {}
         self._streams = 0
 
-    @contextmanager
-    def hold_slot(self, client: str) -> Generator[Slot]:
+    def take_slot(self, client: str) -> Slot:
         """Raises TooManyRequestsError when this client has as many requests as it may have."""
         held = self._requests.get(client, 0)
         if held >= self._requests_max:
             raise TooManyRequestsError(f"More than {self._requests_max} requests at once")
         self._requests[client] = held + 1
-        slot = Slot(self, client)
-        try:
-            yield slot
-        finally:
-            if slot.is_stream:
-                self._streams -= 1
-            else:
-                self._release(client)
+        return Slot(self, client)
+
+    def release(self, slot: Slot) -> None:
+        if slot.is_stream:
+            self._streams -= 1
+        else:
+            self._release(slot.client)
 
     def move_to_streams(self, slot: Slot) -> None:
         if self._streams >= self._streams_max:

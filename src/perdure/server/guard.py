@@ -55,7 +55,7 @@ class Guard:
         """Count the request against its client until `held` ends; None for one in this process."""
         if request.client is None:
             return None
-        return held.enter_context(self._limits.hold_slot(request.client))
+        return held.enter_context(self._limits.take_slot(request.client))
 
     def response_headers(self, request: Request) -> tuple[Header, ...]:
         return auth.response_headers(request.headers, self._policy)

@@ -1,14 +1,10 @@
 """A region that an interrupt cannot cut."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 
 import pytest
 
-from perdure.runtime.tasks import shielded, shielded_write
-
-SHIELDS = pytest.mark.parametrize("shield", [shielded, shielded_write])
-Shield = Callable[[Coroutine[None, None, object]], Coroutine[None, None, object]]
+from perdure.runtime.tasks import shielded
 
 
 class Work:
@@ -24,21 +20,17 @@ class Work:
         return "done"
 
 
-@SHIELDS
-async def test_what_is_shielded_returns_its_result(shield: Shield) -> None:
+async def test_what_is_shielded_returns_its_result() -> None:
     work = Work()
     work.release.set()
-    assert await shield(work.run()) == "done"
+    assert await shielded(work.run()) == "done"
 
 
-@SHIELDS
 @pytest.mark.parametrize("cancels", [1, 2, 5])
-async def test_it_runs_to_its_end_however_often_it_is_cancelled(
-    cancels: int, shield: Shield
-) -> None:
+async def test_it_runs_to_its_end_however_often_it_is_cancelled(cancels: int) -> None:
     work = Work()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(shield(work.run()))
+        task = group.create_task(shielded(work.run()))
         await work.started.wait()
         for _ in range(cancels):
             task.cancel()
@@ -49,17 +41,15 @@ async def test_it_runs_to_its_end_however_often_it_is_cancelled(
     assert task.cancelled()
 
 
-@SHIELDS
-async def test_a_failure_reaches_the_caller(shield: Shield) -> None:
+async def test_a_failure_reaches_the_caller() -> None:
     async def fail() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await shield(fail())
+        await shielded(fail())
 
 
-@SHIELDS
-async def test_a_failure_is_not_hidden_by_a_cancellation(shield: Shield) -> None:
+async def test_a_failure_is_not_hidden_by_a_cancellation() -> None:
     entered, release = asyncio.Event(), asyncio.Event()
 
     async def fail() -> None:
@@ -69,7 +59,7 @@ async def test_a_failure_is_not_hidden_by_a_cancellation(shield: Shield) -> None
 
     async def run() -> None:
         with pytest.raises(ValueError, match="broken"):
-            await shield(fail())
+            await shielded(fail())
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         task = group.create_task(run())
@@ -79,17 +69,9 @@ async def test_a_failure_is_not_hidden_by_a_cancellation(shield: Shield) -> None
         release.set()
 
 
-@SHIELDS
-async def test_work_that_cancels_itself_is_cancelled(shield: Shield) -> None:
+async def test_work_that_cancels_itself_is_cancelled() -> None:
     async def give_up() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await shield(give_up())
-
-
-async def test_a_write_that_need_not_wait_is_done_without_another_task() -> None:
-    async def write() -> set[asyncio.Task[object]]:
-        return asyncio.all_tasks()
-
-    assert await shielded_write(write()) == {asyncio.current_task()}
+        await shielded(give_up())

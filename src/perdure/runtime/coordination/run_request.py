@@ -14,12 +14,10 @@ from perdure.store.tables import attempt_table
 
 async def request_run(tx: Transaction, leases: Leases, session_id: SessionID) -> Holder:
     """A run is owed from now on. Returns which process has the Session's lease."""
+    # In the same transaction: this process may die before it wakes the Session.
+    await leases.register_process(tx)
     await attempt_table.owe(tx, session_id)
     holder = await leases.holder(tx, session_id)
-    if holder != "me":
-        # In the same transaction: this process may die before it wakes the Session. A process that
-        # has a lease registered before it took the first one.
-        await leases.register_process(tx)
     if holder == "other":
         await wake_table.request(tx, session_id)
     elif holder == "free":

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from perdure.core.session import recovery
 from perdure.ports import DatabaseError, Transaction
-from perdure.runtime.tasks import shielded_write
+from perdure.runtime.tasks import shielded
 from perdure.runtime.turn.request_marks import RequestMarks
 from perdure.runtime.turn.tool_execution import Succeeded
 from perdure.schema.errors import SessionNotFoundError
@@ -61,7 +61,7 @@ class StepLog:
         """
         if not self._waiting:
             return ()
-        return await shielded_write(self._commit(continues=continues, suspends=suspends))
+        return await shielded(self._commit(continues=continues, suspends=suspends))
 
     async def _commit(self, *, continues: bool, suspends: bool) -> Sequence[SessionEvent]:
         committed: list[SessionEvent] = []

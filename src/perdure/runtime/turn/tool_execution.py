@@ -31,7 +31,7 @@ from perdure.ports import (
 )
 from perdure.ports.file_journal import NO_JOURNAL, Journal
 from perdure.runtime.ops.metrics import Metrics
-from perdure.runtime.tasks import shielded_write as shielded
+from perdure.runtime.tasks import shielded
 from perdure.runtime.turn.tool_progress import ToolProgress
 from perdure.schema import redaction
 from perdure.schema.approval.permission import PermissionSource
