@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         PermissionRequest,
         PermissionSource,
         Reply,
-        Rule,
         SavedRule,
+        SessionRule,
     )
     from perdure.schema.approval.question import QuestionRequest
     from perdure.schema.codec import JsonValue
@@ -887,7 +887,7 @@ class SessionsGroup:
         location: LocationRef | None = None,
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
-        permissions: tuple[Rule, ...] | None = None,
+        permissions: tuple[SessionRule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -1314,6 +1314,18 @@ class SessionsGroup:
         """Have the model write or improve AGENTS.md, as the command `init` does."""
         return self._blocking.run(
             self._group.init(session_id=session_id, id=id, model=model, options=options),
+        )
+
+    def set_rules(
+        self,
+        session_id: SessionID,
+        permissions: tuple[SessionRule, ...],
+        *,
+        options: CallOptions | None = None,
+    ) -> SessionInfo:
+        """Set the permission rules of a Session and its children, replacing the previous ones."""
+        return self._blocking.run(
+            self._group.set_rules(session_id=session_id, permissions=permissions, options=options),
         )
 
 

@@ -42,6 +42,8 @@ class Judge(Value, kw_only=True):
     users: tuple[Ruleset, ...] = ()
     """For the same agents the rules of the user's own documents alone."""
     names: FileNames = ANY_PLACE
+    session: Ruleset = ()
+    """Those of the Session that have not expired."""
 
     def decide(self, ask: PermissionAsk, approvals: Ruleset = ()) -> Decision:
         decision = permission.strictest(
@@ -62,23 +64,31 @@ class Judge(Value, kw_only=True):
             parts=ask.parts,
             names=self.names,
             contained=ask.contained,
+            session=self.session,
         )
 
     def effect(self, action: str, approvals: Ruleset = ()) -> Callable[[str], Effect]:
         """What the rules say to each resource of `action`."""
         concerned = [_concerning(rules, action) for rules in self.rules]
+        session = tuple(rule for rule in self.session if wildcard.matches(rule.action, action))
 
         def decide(resource: str) -> Effect:
             return permission.strictest(
                 permission.decide(
-                    rules, approvals, action=action, resources=(resource,), names=self.names
+                    rules,
+                    approvals,
+                    action=action,
+                    resources=(resource,),
+                    names=self.names,
+                    session=session,
                 )
                 for rules in concerned
             ).effect
 
-        narrow = self._narrow_restrictions(
-            [each for rules in concerned for each in permission.rulesets(rules)]
-        )
+        layers = [each for rules in concerned for each in permission.rulesets(rules)]
+        if session:
+            layers.append(permission.narrowing_rules(session))
+        narrow = self._narrow_restrictions(layers)
         if narrow is None:
             return decide
         # A search decides on hundreds of thousands of files, most of which no such rule names.
@@ -104,7 +114,8 @@ class Judge(Value, kw_only=True):
 
     def is_open(self, action: str) -> bool:
         """Whether the rules leave a part of a resource to be looked at before they decide."""
-        effects = {permission.common_effect(rules, action) for rules in self.rules}
+        session = (permission.narrowing_rules(self.session),) if self.session else ()
+        effects = {permission.common_effect(each, action) for each in (*self.rules, *session)}
         return not effects <= {"allow", "deny"}
 
     def _is_named(self, action: str, resource: str, approvals: Ruleset) -> bool:
@@ -156,19 +167,22 @@ class LocationRules:
         self._readings: dict[tuple[str, tuple[str, ...]], _Reading] = {}
         """Decisions on reading by rules that name no path, so that no link can change them."""
 
-    def judge(self, agent: str, above: tuple[str, ...] = ()) -> Judge:
-        """The rules for calls of `agent`, which the agents `above` called."""
+    def judge(self, agent: str, above: tuple[str, ...] = (), session: Ruleset = ()) -> Judge:
+        """The rules for calls of `agent`, which the agents `above` called, in a Session."""
         return Judge(
             rules=tuple(
                 permission.map_rulesets(rules, self._with_links)
                 for rules in self._given(agent, above)
             ),
-            users=tuple(self._with_links(self._users(name)) for name in (agent, *above)),
+            users=tuple(
+                self._with_links((*self._users(name), *session)) for name in (agent, *above)
+            ),
             names=self.names,
+            session=self._with_links(session),
         )
 
     def reading(
-        self, agent: AgentInfo | None, above: tuple[str, ...] = ()
+        self, agent: AgentInfo | None, above: tuple[str, ...] = (), session: Ruleset = ()
     ) -> Callable[[str], Effect]:
         """What the rules alone say to reading each canonical path.
 
@@ -176,16 +190,23 @@ class LocationRules:
         """
         if agent is None:
             return permission.allow_all
-        given = self._given(agent.id, above)
-        kept = self._readings.get((agent.id, above))
+        effect = self._read_effect(agent.id, above, session)
+        return lambda real_path: effect(self.names.resource(real_path))
+
+    def _read_effect(
+        self, agent: str, above: tuple[str, ...], session: Ruleset
+    ) -> Callable[[str], Effect]:
+        if session:
+            return self.judge(agent, above, session).effect("read")
+        given = self._given(agent, above)
+        kept = self._readings.get((agent, above))
         if kept is None or kept.given != given:
-            kept = _Reading(given, self.judge(agent.id, above).effect("read"))
+            kept = _Reading(given, self.judge(agent, above).effect("read"))
             if not any(map(file_names.names_path, _all_rulesets(given))):
                 if len(self._readings) >= _READINGS_KEPT_MAX:
                     self._readings.clear()
-                self._readings[agent.id, above] = kept
-        effect = kept.effect
-        return lambda real_path: effect(self.names.resource(real_path))
+                self._readings[agent, above] = kept
+        return kept.effect
 
     def _given(self, agent: str, above: tuple[str, ...]) -> _Given:
         """The rules as they are written: the agent's own, then those of its callers."""

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import (
     DamagedRowError,
@@ -49,8 +49,9 @@ class CreateSession(Payload, frozen=True):
     title: str | None = None
     metadata: JsonObject | None = None
     """Facts of the client, returned with the Session."""
-    permissions: Ruleset | None = None
-    """Tools that the Session may not use, whatever its agent: rules that deny a whole action."""
+    permissions: SessionRules | None = None
+    """Permission rules of the Session. They narrow the configured ones, and allow what these ask
+    about."""
 
 
 class ListSessions(Payload, frozen=True):

@@ -46,6 +46,7 @@ _SessionOnly = (
     | events.Archived
     | events.Unarchived
     | events.BudgetChanged
+    | events.RulesChanged
     | events.ModelSubstituted
     | events.Spent
     | events.RevertStaged
