@@ -34,7 +34,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Setup": {
         "auth": "List, store and remove the credentials of providers",
-        "config": "Show the configuration of this directory and its sources",
+        "config": "Show the configuration of this directory, and what you allowed for good",
         "trust": "Let all settings of a project's configuration count",
         "doctor": "Check versions, paths, the database and the configuration",
         "storage": "Show what takes up disk space, and free some of it",

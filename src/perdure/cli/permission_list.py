@@ -1,4 +1,4 @@
-"""`perdure permissions`: shows and removes saved approvals, and the rules of a Session."""
+"""`perdure config permissions`: shows and removes saved approvals, and the rules of a Session."""
 
 import time
 
@@ -9,11 +9,11 @@ from perdure.host.environment import Environment
 
 def main(argv: list[str]) -> int:
     parser = options.make_parser(
-        "permissions",
+        "config permissions",
         'Show what was allowed for good in this project ("always"), or the rules of a Session.\n'
         "An approval counts for one Session, one agent, this project, or everywhere.",
-        examples="perdure permissions\nperdure permissions --remove psv_...\n"
-        "perdure permissions --session ses_... --clear",
+        examples="perdure config permissions\nperdure config permissions --remove psv_...\n"
+        "perdure config permissions --session ses_... --clear",
     )
     options.add_attach(parser)
     parser.add_argument("--remove", metavar="ID", help="remove the approval with this id")

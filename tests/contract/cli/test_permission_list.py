@@ -1,4 +1,4 @@
-"""`perdure permissions` shows and removes approvals, and the rules of a Session."""
+"""`perdure config permissions` shows and removes approvals, and the rules of a Session."""
 
 import asyncio
 import re
@@ -20,22 +20,22 @@ def test_an_approval_is_shown_and_removed(installation: Installation) -> None:
     with installation.at_terminal("run", *MODEL, PERMISSION) as process:
         shown_until(process.terminal, "[N]o: ")
         process.answer("always\n")
-    shown = installation.perdure("permissions").stdout
+    shown = installation.perdure("config", "permissions").stdout
     found = re.search(r"(psv_\w+) external_directory /etc/\S* in this project", shown)
     assert found is not None, shown
-    removed = installation.perdure("permissions", "--remove", found[1])
+    removed = installation.perdure("config", "permissions", "--remove", found[1])
     assert removed.returncode == 0
     assert found[1] not in removed.stdout
-    assert found[1] not in installation.perdure("permissions").stdout
+    assert found[1] not in installation.perdure("config", "permissions").stdout
 
 
 def test_the_rules_of_a_session_are_shown_and_removed(installation: Installation) -> None:
     session = asyncio.run(create_session(installation))
-    shown = installation.perdure("permissions", "--session", session)
+    shown = installation.perdure("config", "permissions", "--session", session)
     lines = shown.stdout.splitlines()
     assert lines[0] == "deny bash rm *"
     assert lines[1].startswith("ask edit * until 2")
-    cleared = installation.perdure("permissions", "--session", session, "--clear")
+    cleared = installation.perdure("config", "permissions", "--session", session, "--clear")
     assert cleared.stdout == "no rules of its own\n"
 
 
@@ -47,6 +47,6 @@ async def create_session(installation: Installation) -> str:
 
 @pytest.mark.parametrize("wrong", [("--clear",), ("--remove", "x", "--session", "ses_x")])
 def test_what_makes_no_sense_is_refused(installation: Installation, wrong: tuple[str, ...]) -> None:
-    ran = installation.perdure("permissions", *wrong)
+    ran = installation.perdure("config", "permissions", *wrong)
     assert ran.returncode == 2
     assert "--session" in ran.stderr
