@@ -30,8 +30,6 @@ _LINKS: Final = (
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 )
-_HIDDEN_OF_KERNEL: Final = ("kcore", "keys")
-"""Memory and key names of the kernel, which the administrator may read."""
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _LEFT_SECONDS: Final = 30
 """How long processes may go on after the command. The group is ended sooner, by the process that
@@ -172,8 +170,8 @@ def _arrange_files(places: Sequence[PlaceWord]) -> None:
     _make_devices(devices)
     kernel.mount("proc", "/proc", kernel.READ_ONLY | limits | kernel.NO_EXECUTION)
     hidden: list[str] = []
-    for name in _HIDDEN_OF_KERNEL:
-        _hide(f"/proc/{name}", hidden)
+    # Names of keys in the kernel.
+    _hide("/proc/keys", hidden)
     for (kind, path), tree in zip(places, trees, strict=True):
         if kind == "h":
             _hide(path, hidden)
