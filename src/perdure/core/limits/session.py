@@ -81,7 +81,6 @@ MEDIA_TOKENS: Final = 1_600  # for an image of the size that is sent
 PERMISSIONS_PENDING_MAX: Final = 1_000
 PERMISSION_RESOURCES_MAX: Final = 1_000
 PERMISSION_INPUT_BYTES_MAX: Final = 64 * 1024
-SESSION_RULES_MAX: Final = 200  # permission rules of one Session
 PERMISSION_FEEDBACK_BYTES_MAX: Final = 64 * 1024
 
 # Questions and their answers: kept in memory and published to every listener.
