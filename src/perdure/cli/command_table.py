@@ -34,7 +34,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Setup": {
         "auth": "List, store and remove the credentials of providers",
-        "config": "Show the configuration of this directory and its sources",
+        "config": "Show the configuration of this directory, and what you allowed for good",
         "trust": "Let all settings of a project's configuration count",
         "mcp": "List, add and test MCP servers, and log in to remote ones",
         "doctor": "Check versions, paths, the database and the configuration",

@@ -173,13 +173,13 @@ def add_permission_timeout(
     )
 
 
-def add_unattended(parser: argparse.ArgumentParser, *, help: str, default: Headless) -> None:
+def add_unattended(parser: argparse.ArgumentParser, *, when: str, default: Headless) -> None:
     parser.add_argument(
         "--unattended",
         choices=("wait", "deny", "fail"),
         default=default,
-        help=f"{help}: wait for an answer, deny and let the model go on, or fail the run"
-        f" (default: {default})",
+        help=f"what to do with a permission request or a question {when}: wait for an answer, deny"
+        f" it and let the model go on, or fail the run (default: {default})",
     )
 
 

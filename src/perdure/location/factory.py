@@ -23,6 +23,7 @@ from perdure.location.approval.approvals import LocationApprovals
 from perdure.location.approval.location_rules import LocationRules
 from perdure.location.approval.permissions import LocationPermissions, PendingPermissions
 from perdure.location.approval.questions import LocationQuestions
+from perdure.location.approval.session_rules import LoadRules, SessionRuleSource, load_nothing
 from perdure.location.approval.stores import NoPendingStore, PendingStore, SavedRules
 from perdure.location.config.config import Configuration
 from perdure.location.context import built_in
@@ -102,6 +103,8 @@ class SharedServices(Value, kw_only=True):
     """What counts at this moment, because a client is attached or not."""
     reply_timeout_seconds: float | None = None
     """How long to wait for a user's reply; None waits for ever."""
+    load_session_rules: LoadRules = load_nothing
+    """Reads the permission rules of a Session."""
     pending_store: Callable[[LocationRef], PendingStore] = lambda ref: NoPendingStore()
     """Makes the store of a Location's pending requests."""
     platform: str = sys.platform
@@ -124,6 +127,9 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
             shared.saved_rules,
             place=partial(_find_place, shared.projects, ref.directory),
             clock=shared.clock,
+            session=SessionRuleSource(
+                shared.load_session_rules, shared.clock, shared.environment.home
+            ),
         ),
         ids=shared.ids,
         publish=partial(shared.publish, ref),

@@ -87,7 +87,7 @@ class Location(Value, kw_only=True):
                 self.skills,
                 rules,
                 listed_before=listed_before,
-                reading=self.permissions.reading(subject.agent, subject.above),
+                reading=self.permissions.reading(subject.agent, subject.above, subject.rules),
             ),
             references.observe(self.references),
             subagents.observe(self.agents, subject) if self.delegates else (),

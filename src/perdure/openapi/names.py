@@ -164,6 +164,10 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
         "sessions.set_budget",
         "Set the budget of a Session and its children, replacing the previous one.",
     ),
+    "v2.session.rules": _name(
+        "sessions.set_rules",
+        "Set the permission rules of a Session and its children, replacing the previous ones.",
+    ),
     "v2.session.children": _name(
         "sessions.children",
         "List the child Sessions of its subagents, in order of creation.",

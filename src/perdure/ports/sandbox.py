@@ -8,6 +8,7 @@ from msgspec import field
 from perdure.core import limits
 from perdure.core.sandbox.host_list import HostList, Target
 from perdure.core.sandbox.policy import SandboxPolicy
+from perdure.ports.process import PipedProcess, PipedProcesses
 from perdure.schema.approval.permission import Effect
 from perdure.schema.value import Confidential, State, Value
 
@@ -95,6 +96,26 @@ class Containment(Value):
         )
         variables = policy.variables(environment, proxied=hosts is not None)
         return ContainedProgram(wrapped, variables or environment)
+
+    async def start(
+        self,
+        processes: PipedProcesses,
+        arguments: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        heard: Callable[[bytes], None],
+        ended: Callable[[], None],
+    ) -> PipedProcess:
+        """Start a program inside that is spoken to by its input and output, such as a server."""
+        program = await self.contain(arguments, directory=directory, environment=environment)
+        return await processes.start(
+            program.arguments,
+            directory=directory,
+            environment=program.environment,
+            heard=heard,
+            ended=ended,
+        )
 
     async def filters_hosts(self) -> bool:
         """Whether programs inside can be given single hosts."""

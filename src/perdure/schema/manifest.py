@@ -54,6 +54,7 @@ DEFINITIONS: Final = (
     Definition("session.next.archived", 1, events.Archived),
     Definition("session.next.unarchived", 1, events.Unarchived),
     Definition("session.next.budget.changed", 1, events.BudgetChanged),
+    Definition("session.next.rules.changed", 1, events.RulesChanged),
     Definition("session.next.spent", 1, events.Spent),
     Definition("session.next.deleted", 1, events.Deleted),
     Definition("session.next.forked", 1, events.Forked),

@@ -55,6 +55,7 @@ POST /api/session/{sessionID}/job/{jobID}/cancel v2.session.job.cancel
 GET /api/session/{sessionID}/children v2.session.children
 GET /api/session/{sessionID}/usage v2.session.usage
 PUT /api/session/{sessionID}/budget v2.session.budget
+PUT /api/session/{sessionID}/rules v2.session.rules
 POST /api/session/{sessionID}/permission v2.session.permission.create
 GET /api/session/{sessionID}/permission v2.session.permission.list
 GET /api/session/{sessionID}/permission/{requestID} v2.session.permission.get

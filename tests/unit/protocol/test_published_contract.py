@@ -58,8 +58,8 @@ REASONS: Final[Mapping[str, str]] = {
         "the list of what is to be done is durable here"
     ),
     r"\+ v2\.session\.history answer \.data\[\]<session\.next\."
-    r"(renamed|model\.substituted|archived|unarchived|budget\.changed|spent|deleted|forked|prompt\.revised|prompt\."
-    r"cancelled|inbox\.reordered|message\.excluded|message\.restored)>.*": (
+    r"(renamed|model\.substituted|archived|unarchived|budget\.changed|rules\.changed|spent|deleted|forked|prompt\."
+    r"revised|prompt\.cancelled|inbox\.reordered|message\.excluded|message\.restored)>.*": (
         "what the operations beside the published ones record"
     ),
     r"\+ v2\.session\.history answer \.data\[\]<session\.next\.tool\.pruned>.*": (
@@ -88,6 +88,12 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     r"\+ \S+ answer \.data(\[\])?(\.session)?\.budget\b.*": (
         "a Session may have a budget of its own"
+    ),
+    r"\+ \S+ answer \.data(\[\])?(\.session)?\.permissions\b.*": (
+        "a Session may have permission rules of its own"
+    ),
+    r"\+ v2\.session\.create body \.permissions\b.*": (
+        "a Session may have permission rules of its own"
     ),
     r"\+ v2\.session\.\S+ answer \S+\.conflicts\b.*": (
         "a revert tells which files it leaves to whoever changed them"
@@ -151,7 +157,7 @@ def test_routes_and_what_a_client_must_send_do_not_differ() -> None:
         demanded = {
             line
             for line in ours - published
-            if re.fullmatch(r"(parameter \S+ [^?]+|body \.[^.?<]+: .+)", line)
+            if re.fullmatch(r"(parameter \S+ [^?]+|body \.[^.?<\[]+: .+)", line)
         }
         assert demanded == set()
 

@@ -302,6 +302,7 @@ export interface SessionsCreateInput {
   readonly location?: types.LocationRef | undefined
   readonly title?: string | undefined
   readonly metadata?: { readonly [key: string]: types.JsonValue } | undefined
+  readonly permissions?: readonly types.SessionRule[] | undefined
 }
 
 export interface SessionsListInput {
@@ -483,6 +484,11 @@ export interface SessionsInitInput {
   readonly sessionID: string
   readonly id?: string | undefined
   readonly model?: types.ModelRef | undefined
+}
+
+export interface SessionsSetRulesInput {
+  readonly sessionID: string
+  readonly permissions: readonly types.SessionRule[]
 }
 
 export interface SkillsListInput {
@@ -1750,6 +1756,7 @@ export class SessionsGroup {
           location: input.location,
           title: input.title,
           metadata: input.metadata,
+          permissions: input.permissions,
         },
       },
       options,
@@ -2309,6 +2316,22 @@ export class SessionsGroup {
       "POST",
       `/api/session/${segment(input.sessionID)}/init`,
       { body: { id: input.id, model: input.model } },
+      options,
+    )
+  }
+
+  /**
+   * Set the permission rules of a Session and its children, replacing the previous ones.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `DamagedRowError`,
+   * `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`, `UnsupportedMediaTypeError`,
+   * `StorageError`, `ServiceUnavailableError`.
+   */
+  setRules(input: SessionsSetRulesInput, options: CallOptions = {}): Promise<types.SessionInfo> {
+    return this.#wire.data<types.SessionInfo>(
+      "PUT",
+      `/api/session/${segment(input.sessionID)}/rules`,
+      { body: { permissions: input.permissions } },
       options,
     )
   }

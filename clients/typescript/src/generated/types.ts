@@ -1410,6 +1410,22 @@ export interface Rule {
   readonly effect: Effect
 }
 
+/** All permission rules of the Session, as they are from now on. */
+export interface RulesChanged {
+  readonly timestamp: number
+  readonly sessionID: string
+  readonly rules: readonly SessionRule[]
+}
+
+/** `session.next.rules.changed`. */
+export interface RulesChangedEvent {
+  readonly id: string
+  readonly type: "session.next.rules.changed"
+  readonly durable: DurablePlace
+  readonly location?: LocationRef | undefined
+  readonly data: RulesChanged
+}
+
 export interface RunningState {
   readonly status: "running"
   readonly input: { readonly [key: string]: JsonValue }
@@ -1521,7 +1537,7 @@ export interface SessionInfo {
   readonly budget?: SessionBudget | undefined
   readonly substitute?: ModelSubstitute | undefined
   readonly metadata?: { readonly [key: string]: JsonValue } | undefined
-  readonly permissions?: readonly Rule[] | undefined
+  readonly permissions?: readonly SessionRule[] | undefined
 }
 
 /** Ends the replay of a durable stream: what follows is new. `seq` is the last that it told. */
@@ -1546,6 +1562,14 @@ export interface SessionRetrying {
   readonly next: number
 }
 
+/** A rule for one Session and those below it. The last that matches and has not expired wins. */
+export interface SessionRule {
+  readonly action: string
+  readonly resource: string
+  readonly effect: Effect
+  readonly expires?: number | undefined
+}
+
 /** The Session at its creation. */
 export interface SessionSeed {
   readonly id: string
@@ -1563,7 +1587,7 @@ export interface SessionSeed {
   readonly agent?: string | undefined
   readonly model?: ModelRef | undefined
   readonly metadata?: { readonly [key: string]: JsonValue } | undefined
-  readonly permissions?: readonly Rule[] | undefined
+  readonly permissions?: readonly SessionRule[] | undefined
 }
 
 /** The newest messages in chronological order. Follow the durable stream after `seq`. */
@@ -2255,6 +2279,7 @@ export type DurableEvent =
   | ArchivedEvent
   | UnarchivedEvent
   | BudgetChangedEvent
+  | RulesChangedEvent
   | SpentEvent
   | DeletedEvent
   | ForkedEvent

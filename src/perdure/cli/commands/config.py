@@ -6,6 +6,7 @@ Reads only. Secrets are masked, and placeholders are shown as written.
 import json
 import os
 from collections.abc import Sequence
+from importlib import import_module
 
 from perdure.cli import options, terminal
 from perdure.cli.problem import FAILED_STATUS
@@ -19,10 +20,14 @@ from perdure.location.project import project
 
 
 def main(argv: list[str]) -> int:
+    if argv[:1] == ["permissions"]:
+        # Imported late: it opens the data directory, which the configuration does not need.
+        return import_module("perdure.cli.permission_list").main(argv[1:])
     parser = options.make_parser(
         "config",
-        "Show the configuration of this directory, the file and line of each key, and problems.",
-        examples="perdure config\nperdure config --format json",
+        "Show the configuration of this directory, the file and line of each key, and problems.\n"
+        "`perdure config permissions` shows and removes what you allowed for good.",
+        examples="perdure config\nperdure config --format json\nperdure config permissions",
     )
     options.add_format(parser)
     given = parser.parse_args(argv)

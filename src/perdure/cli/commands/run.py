@@ -154,11 +154,7 @@ def _add_options(parser: options.CommandParser) -> None:
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser)
-    options.add_unattended(
-        parser,
-        help="what to do with a permission request or a question without a terminal to ask at",
-        default="deny",
-    )
+    options.add_unattended(parser, when="without a terminal to ask at", default="deny")
 
 
 def _read_prompt(words: list[str]) -> str:

@@ -129,11 +129,7 @@ def _parse(argv: list[str]) -> _Arguments:
     options.add_local_models(parser)
     options.add_trust(parser)
     options.add_permission_timeout(parser, default=limits.PERMISSION_WAIT_SECONDS)
-    options.add_unattended(
-        parser,
-        help="what to do with a permission request or a question while no client listens to events",
-        default="wait",
-    )
+    options.add_unattended(parser, when="while no client listens to events", default="wait")
     given = parser.parse_args(argv)
     if not 0 <= given.port <= 65_535:
         parser.error(f"--port {given.port} is not between 0 and 65535")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         PermissionSource,
         Reply,
         SavedRule,
+        SessionRule,
     )
     from perdure.schema.approval.question import QuestionRequest
     from perdure.schema.codec import JsonValue
@@ -954,6 +955,7 @@ class SessionsGroup:
         location: LocationRef | None = None,
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
+        permissions: tuple[SessionRule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -965,6 +967,7 @@ class SessionsGroup:
                 location=location,
                 title=title,
                 metadata=metadata,
+                permissions=permissions,
                 options=options,
             ),
         )
@@ -1379,6 +1382,18 @@ class SessionsGroup:
         """Have the model write or improve AGENTS.md, as the command `init` does."""
         return self._blocking.run(
             self._group.init(session_id=session_id, id=id, model=model, options=options),
+        )
+
+    def set_rules(
+        self,
+        session_id: SessionID,
+        permissions: tuple[SessionRule, ...],
+        *,
+        options: CallOptions | None = None,
+    ) -> SessionInfo:
+        """Set the permission rules of a Session and its children, replacing the previous ones."""
+        return self._blocking.run(
+            self._group.set_rules(session_id=session_id, permissions=permissions, options=options),
         )
 
 

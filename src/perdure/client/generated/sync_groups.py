@@ -906,6 +906,7 @@ class SessionsGroup:
         location: types.LocationRef | None = None,
         title: str | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
+        permissions: Sequence[types.SessionRule] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -917,6 +918,7 @@ class SessionsGroup:
                 location=location,
                 title=title,
                 metadata=metadata,
+                permissions=permissions,
                 options=options,
             ),
         )
@@ -1331,6 +1333,18 @@ class SessionsGroup:
         """Have the model write or improve AGENTS.md, as the command `init` does."""
         return self._blocking.run(
             self._group.init(session_id=session_id, id=id, model=model, options=options),
+        )
+
+    def set_rules(
+        self,
+        session_id: str,
+        permissions: Sequence[types.SessionRule],
+        *,
+        options: CallOptions | None = None,
+    ) -> types.SessionInfo:
+        """Set the permission rules of a Session and its children, replacing the previous ones."""
+        return self._blocking.run(
+            self._group.set_rules(session_id=session_id, permissions=permissions, options=options),
         )
 
 

@@ -23,6 +23,7 @@ from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
 from perdure.protocol.session.message import ExcludeMessage, ListMessages
 from perdure.protocol.session.recovery import DecideRecovery
 from perdure.protocol.session.revert import StageRevert
+from perdure.protocol.session.rules import SetRules
 from perdure.protocol.session.session import (
     CompactSession,
     CreateSession,
@@ -42,6 +43,7 @@ from perdure.schema.approval.permission import (
     PermissionSource,
     Reply,
     SavedRule,
+    SessionRule,
 )
 from perdure.schema.approval.question import QuestionRequest
 from perdure.schema.codec import JsonValue
@@ -1055,6 +1057,7 @@ class SessionsGroup:
         location: LocationRef | None = None,
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
+        permissions: tuple[SessionRule, ...] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -1069,6 +1072,7 @@ class SessionsGroup:
                 location=location,
                 title=title,
                 metadata=metadata,
+                permissions=permissions,
             ),
             options=options,
         )
@@ -1588,6 +1592,22 @@ class SessionsGroup:
             "POST",
             f"/api/session/{segment(session_id)}/init",
             body=InitSession(id=id, model=as_model(model)),
+            options=options,
+        )
+
+    async def set_rules(
+        self,
+        session_id: SessionID,
+        permissions: tuple[SessionRule, ...],
+        *,
+        options: CallOptions | None = None,
+    ) -> SessionInfo:
+        """Set the permission rules of a Session and its children, replacing the previous ones."""
+        return await self._wire.data(
+            SessionInfo,
+            "PUT",
+            f"/api/session/{segment(session_id)}/rules",
+            body=SetRules(permissions=permissions),
             options=options,
         )
 

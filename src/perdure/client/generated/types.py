@@ -1766,6 +1766,33 @@ class RevertStagedEvent(TypedDict):
     data: RevertStaged
 
 
+class SessionRule(TypedDict):
+    """A rule for one Session and those below it. The last that matches and has not expired wins."""
+
+    action: str
+    resource: str
+    effect: Effect
+    expires: NotRequired[int]
+
+
+class RulesChanged(TypedDict):
+    """All permission rules of the Session, as they are from now on."""
+
+    timestamp: int
+    sessionID: str
+    rules: list[SessionRule]
+
+
+class RulesChangedEvent(TypedDict):
+    """`session.next.rules.changed`."""
+
+    id: str
+    type: Literal["session.next.rules.changed"]
+    durable: DurablePlace
+    location: NotRequired[LocationRef]
+    data: RulesChanged
+
+
 class SavedRule(TypedDict):
     """An approval that a person saved."""
 
@@ -1842,7 +1869,7 @@ class SessionSeed(TypedDict):
     agent: NotRequired[str]
     model: NotRequired[ModelRef]
     metadata: NotRequired[dict[str, JsonValue]]
-    permissions: NotRequired[list[Rule]]
+    permissions: NotRequired[list[SessionRule]]
 
 
 class SessionCreated(TypedDict):
@@ -1885,7 +1912,7 @@ class SessionInfo(TypedDict):
     budget: NotRequired[SessionBudget]
     substitute: NotRequired[ModelSubstitute]
     metadata: NotRequired[dict[str, JsonValue]]
-    permissions: NotRequired[list[Rule]]
+    permissions: NotRequired[list[SessionRule]]
 
 
 class SessionReplayed(TypedDict):
@@ -2432,6 +2459,7 @@ DurableEvent = (
     | ArchivedEvent
     | UnarchivedEvent
     | BudgetChangedEvent
+    | RulesChangedEvent
     | SpentEvent
     | DeletedEvent
     | ForkedEvent

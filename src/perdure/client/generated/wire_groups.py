@@ -966,6 +966,7 @@ class SessionsGroup:
         location: types.LocationRef | None = None,
         title: str | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
+        permissions: Sequence[types.SessionRule] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -979,6 +980,7 @@ class SessionsGroup:
                 "location": location,
                 "title": title,
                 "metadata": metadata,
+                "permissions": permissions,
             },
             options=options,
         )
@@ -1469,6 +1471,21 @@ class SessionsGroup:
             "POST",
             f"/api/session/{segment(session_id)}/init",
             body={"id": id, "model": model},
+            options=options,
+        )
+
+    async def set_rules(
+        self,
+        session_id: str,
+        permissions: Sequence[types.SessionRule],
+        *,
+        options: CallOptions | None = None,
+    ) -> types.SessionInfo:
+        """Set the permission rules of a Session and its children, replacing the previous ones."""
+        return await self._wire.data(
+            "PUT",
+            f"/api/session/{segment(session_id)}/rules",
+            body={"permissions": permissions},
             options=options,
         )
 

@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from perdure.core.approval.file_names import ANY_PLACE, FileNames
 from perdure.core.text import wildcard
-from perdure.schema.approval.permission import Effect, Rule, Ruleset
+from perdure.schema.approval.permission import Effect, Rule, Ruleset, SessionRule
 from perdure.schema.value import Value
 
 DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
@@ -158,11 +159,13 @@ def decide(
     parts: ResourceParts | None = None,
     names: FileNames = ANY_PLACE,
     contained: bool = False,
+    session: Ruleset = (),
 ) -> Decision:
     """One decision over all resources: deny before ask before allow. No resources: allow.
 
     With `parts`, a rule that allows a resource by a pattern does not allow its other parts, and an
-    approval covers a part only if it is what would be saved for that part now.
+    approval covers a part only if it is what would be saved for that part now. Rules of the
+    `session` narrow all others, and allow what these ask about, but not the managed ones.
     """
 
     def judge(rules: Ruleset, approved: Ruleset) -> Decision:
@@ -170,21 +173,41 @@ def decide(
             return _strictest((*rules, *approved), action, resources, names)
         return _decide_parts(rules, approved, action=action, resources=resources, parts=parts)
 
-    def judge_with_approvals(rules: Ruleset, approvals: Ruleset) -> Decision:
+    def judge_fully(rules: Ruleset, approvals: Ruleset, session: Ruleset = ()) -> Decision:
         decision = judge(rules, ())
         if contained:
             decision = decide_contained(decision, rules, action=action, parts=parts)
+        if decision.effect == "ask" and session:
+            lifted = judge((*rules, *session), ())
+            decision = lifted if lifted.effect == "allow" else decision
         if decision.effect != "ask" or not approvals:
             return decision
         return judge(rules, approvals)
 
+    narrowing = [judge_fully(narrowing_rules(session), approvals)] if session else []
     if not isinstance(agent_rules, LayeredRules):
-        return judge_with_approvals(agent_rules, approvals)
-    decided = (
-        judge_with_approvals(each, () if each is agent_rules.managed else approvals)
+        return strictest((judge_fully(agent_rules, approvals, session), *narrowing))
+    decided = [
+        judge_fully(each, (), ())
+        if each is agent_rules.managed
+        else judge_fully(each, approvals, session)
         for each in agent_rules.rulesets
+    ]
+    return _with_layer(strictest((*decided, *narrowing)), agent_rules)
+
+
+def current_rules(rules: Iterable[SessionRule], now: int) -> Ruleset:
+    """The rules of a Session that have not expired."""
+    return tuple(
+        Rule(rule.action, rule.resource, rule.effect)
+        for rule in rules
+        if rule.expires is UNSET or rule.expires > now
     )
-    return _with_layer(strictest(decided), agent_rules)
+
+
+def narrowing_rules(session: Ruleset) -> Ruleset:
+    """The rules of a Session as a layer: it allows all but what they say."""
+    return (*_ALLOW_ALL, *session) if session else ()
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:

@@ -24,15 +24,48 @@ Access = Literal["write", "read", "hide", "keep", "reserve"]
 protected."""
 
 SECRET_PATHS: Final = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub"),
-    *(".docker/config.json", ".netrc", ".git-credentials", ".config/git/credentials", ".pypirc"),
-    *(".npmrc", ".yarnrc.yml", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials"),
-    *(".local/share/opencode", ".local/share/keyrings", ".password-store", ".config/op"),
-    *(".vault-token", ".terraform.d/credentials.tfrc.json", ".config/rclone", ".pgpass", ".my.cnf"),
+    # Keys of machines and people.
+    *(".ssh", ".gnupg", ".putty", ".step", ".age", ".config/age", ".config/sops", ".pki"),
+    *(".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".vault-token"),
+    *(".config/op", ".config/1Password", ".config/Bitwarden", ".config/Bitwarden CLI", ".lpass"),
+    # Clouds and what runs in them.
+    *(".aws", ".azure", ".oci", ".aliyun", ".kube", ".boto", ".s3cfg", ".config/gcloud"),
+    *(".config/doctl", ".config/hcloud", ".config/linode-cli", ".config/scw", ".config/rclone"),
+    *(".config/flyctl", ".fly", ".config/heroku", ".local/share/heroku", ".config/netlify"),
+    *(".netlify", ".vercel", ".local/share/com.vercel.cli", ".wrangler", ".config/.wrangler"),
+    *(".terraform.d/credentials.tfrc.json", ".terraformrc", ".pulumi/credentials.json"),
+    *(".config/stripe", ".docker/config.json", ".config/containers/auth.json"),
+    *(".databrickscfg", ".snowsql", ".config/snowflake", ".dbt/profiles.yml", ".kaggle"),
+    # Repositories and registries of packages.
+    *(".netrc", "_netrc", ".git-credentials", ".gitcookies", ".config/git/credentials"),
+    *(".config/gh", ".config/hub", ".config/glab-cli", ".config/tea", ".subversion/auth"),
+    *(".pypirc", ".npmrc", ".yarnrc.yml", ".cargo/credentials", ".cargo/credentials.toml"),
+    *(".gem/credentials", ".bundle/config", ".composer/auth.json", ".config/composer/auth.json"),
+    *(".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
+    *(".nuget/NuGet/NuGet.Config", ".hex", ".config/NuGet"),
+    # Models and agents.
+    *(".local/share/opencode", ".claude", ".claude.json", ".codex", ".gemini", ".anthropic"),
+    *(".openai", ".config/github-copilot", ".cache/huggingface/token", ".huggingface"),
+    # Databases, mail, browsers, shells.
+    *(".pgpass", ".my.cnf", ".mylogin.cnf", ".authinfo", ".authinfo.gpg", ".msmtprc"),
+    *(".config/msmtp", ".mbsyncrc", ".offlineimaprc", ".fetchmailrc", ".mutt", ".thunderbird"),
+    *(".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"),
+    *(".config/microsoft-edge", ".config/Signal", ".config/filezilla", ".config/remmina"),
+    *(".Xauthority", ".ICEauthority", ".bash_history", ".zsh_history", ".python_history"),
+    *(".psql_history", ".mysql_history", ".node_repl_history", ".rediscli_history"),
+    *(".local/share/fish/fish_history",),
+    # Wallets.
+    *(".bitcoin", ".ethereum", ".electrum", ".config/solana"),
 )
-"""Below the home directory: places where programs keep keys and passwords."""
+"""Below the home directory: places where programs keep keys, passwords and typed commands."""
 
-SYSTEM_SECRETS: Final = ("/run/secrets", "/run/credentials", "/run/user", "/etc/shadow")
+SYSTEM_SECRETS: Final = (
+    *("/run/secrets", "/run/credentials", "/run/user", "/var/lib/kubelet", "/var/lib/docker"),
+    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private"),
+    *(f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "dsa", "ecdsa", "ed25519")),
+    *("/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/openvpn"),
+    *("/etc/kubernetes", "/etc/letsencrypt"),
+)
 
 
 class Place(Value):

@@ -39,6 +39,7 @@ _Whole = (
     | events.ModelSwitched
     | events.ModelSubstituted
     | events.BudgetChanged
+    | events.RulesChanged
     | events.Spent
     | events.ContextUpdated
     | events.SyntheticAdded

@@ -74,7 +74,12 @@ LeavesSession = (
 """`session_after` ignores these: an append of only these need not read the Session's row."""
 
 _UserChange = (
-    events.Moved | events.Renamed | events.Archived | events.Unarchived | events.BudgetChanged
+    events.Moved
+    | events.Renamed
+    | events.Archived
+    | events.Unarchived
+    | events.BudgetChanged
+    | events.RulesChanged
 )
 """A decision of the user about the Session as a whole."""
 
@@ -113,6 +118,7 @@ def session_after(info: SessionInfo, event: SessionEvent) -> SessionInfo:
             | events.Archived()
             | events.Unarchived()
             | events.BudgetChanged()
+            | events.RulesChanged()
         ):
             info = _after_user_change(info, event)
         case events.PromptPromoted(prompt=prompt):
@@ -162,6 +168,8 @@ def _after_user_change(info: SessionInfo, event: _UserChange) -> SessionInfo:
             return replace(info, time=replace(info.time, archived=UNSET))
         case events.BudgetChanged(budget=budget):
             return replace(info, budget=UNSET if budget == SessionBudget() else budget)
+        case events.RulesChanged(rules=rules):
+            return replace(info, permissions=rules or UNSET)
         case _:
             assert_never(event)
 

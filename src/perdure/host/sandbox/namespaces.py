@@ -170,6 +170,8 @@ def _arrange_files(places: Sequence[PlaceWord]) -> None:
     _make_devices(devices)
     kernel.mount("proc", "/proc", kernel.READ_ONLY | limits | kernel.NO_EXECUTION)
     hidden: list[str] = []
+    # Names of keys in the kernel.
+    _hide("/proc/keys", hidden)
     for (kind, path), tree in zip(places, trees, strict=True):
         if kind == "h":
             _hide(path, hidden)

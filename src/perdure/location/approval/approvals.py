@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import UNSET
 
 from perdure.core.approval import rules as permission
+from perdure.location.approval.session_rules import NO_SESSION_RULES, SessionRuleSource
 from perdure.location.approval.stores import SavedRules
 from perdure.ports import Clock, PermissionAsk
 from perdure.schema.approval.pending import PermissionWord
@@ -22,7 +23,10 @@ class LocationApprovals:
         *,
         place: Callable[[], Awaitable[SavedPlace | None]],
         clock: Clock,
+        session: SessionRuleSource = NO_SESSION_RULES,
     ) -> None:
+        self.session = session
+        """The rules that a person gave to single Sessions."""
         self._saved = saved
         self._place = place
         self._clock = clock

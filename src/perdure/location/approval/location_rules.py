@@ -42,6 +42,8 @@ class Judge(Value, kw_only=True):
     users: tuple[Ruleset, ...] = ()
     """For the same agents the rules of the user's own documents alone."""
     names: FileNames = ANY_PLACE
+    session: Ruleset = ()
+    """Those of the Session that have not expired."""
 
     def decide(self, ask: PermissionAsk, approvals: Ruleset = ()) -> Decision:
         decision = permission.strictest(
@@ -62,23 +64,31 @@ class Judge(Value, kw_only=True):
             parts=ask.parts,
             names=self.names,
             contained=ask.contained,
+            session=self.session,
         )
 
     def effect(self, action: str, approvals: Ruleset = ()) -> Callable[[str], Effect]:
         """What the rules say to each resource of `action`."""
         concerned = [_concerning(rules, action) for rules in self.rules]
+        session = tuple(rule for rule in self.session if wildcard.matches(rule.action, action))
 
         def decide(resource: str) -> Effect:
             return permission.strictest(
                 permission.decide(
-                    rules, approvals, action=action, resources=(resource,), names=self.names
+                    rules,
+                    approvals,
+                    action=action,
+                    resources=(resource,),
+                    names=self.names,
+                    session=session,
                 )
                 for rules in concerned
             ).effect
 
-        narrow = self._narrow_restrictions(
-            [each for rules in concerned for each in permission.rulesets(rules)]
-        )
+        layers = [each for rules in concerned for each in permission.rulesets(rules)]
+        if session:
+            layers.append(permission.narrowing_rules(session))
+        narrow = self._narrow_restrictions(layers)
         if narrow is None:
             return decide
         # A search decides on hundreds of thousands of files, most of which no such rule names.
@@ -104,7 +114,8 @@ class Judge(Value, kw_only=True):
 
     def is_open(self, action: str) -> bool:
         """Whether the rules leave a part of a resource to be looked at before they decide."""
-        effects = {permission.common_effect(rules, action) for rules in self.rules}
+        session = (permission.narrowing_rules(self.session),) if self.session else ()
+        effects = {permission.common_effect(each, action) for each in (*self.rules, *session)}
         return not effects <= {"allow", "deny"}
 
     def _is_named(self, action: str, resource: str, approvals: Ruleset) -> bool:
@@ -156,30 +167,44 @@ class LocationRules:
         self._kept: dict[tuple[str, tuple[str, ...]], _KeptJudge] = {}
         """By agent, then those above it. Only of rules that name no path: no link changes these."""
 
-    def judge(self, agent: str, above: tuple[str, ...] = ()) -> Judge:
-        """The rules for calls of `agent`, which the agents `above` called."""
-        return self._judge(agent, above).judge
+    def judge(self, agent: str, above: tuple[str, ...] = (), session: Ruleset = ()) -> Judge:
+        """The rules for calls of `agent`, which the agents `above` called, in a Session."""
+        if session:
+            return self._make_judge(*self._given(agent, above), session)
+        return self._keep_judge(agent, above).judge
 
-    def _judge(self, agent: str, above: tuple[str, ...]) -> _KeptJudge:
-        given = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
-        users = tuple(self._users(name) for name in (agent, *above))
+    def _keep_judge(self, agent: str, above: tuple[str, ...]) -> _KeptJudge:
+        """The judge without rules of a Session, made anew when the rules have changed."""
+        given, users = self._given(agent, above)
         kept = self._kept.get((agent, above))
         if kept is not None and kept.given == given and kept.users == users:
             return kept
-        judge = Judge(
-            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in given),
-            users=tuple(map(self._with_links, users)),
-            names=self.names,
-        )
-        made = _KeptJudge(given, users, judge)
+        made = _KeptJudge(given, users, self._make_judge(given, users))
         if not any(map(file_names.names_path, (*_all_rulesets(given), *users))):
             if len(self._kept) >= _JUDGES_KEPT_MAX:
                 self._kept.clear()
             self._kept[agent, above] = made
         return made
 
+    def _given(
+        self, agent: str, above: tuple[str, ...]
+    ) -> tuple[tuple[Rules, ...], tuple[Ruleset, ...]]:
+        """The rules as they are written: all of them, and those of the user alone."""
+        given = (self._rules(agent), *subagent.inherited_rules(above, self._rules))
+        return given, tuple(self._users(name) for name in (agent, *above))
+
+    def _make_judge(
+        self, given: tuple[Rules, ...], users: tuple[Ruleset, ...], session: Ruleset = ()
+    ) -> Judge:
+        return Judge(
+            rules=tuple(permission.map_rulesets(rules, self._with_links) for rules in given),
+            users=tuple(self._with_links((*each, *session)) for each in users),
+            names=self.names,
+            session=self._with_links(session),
+        )
+
     def reading(
-        self, agent: AgentInfo | None, above: tuple[str, ...] = ()
+        self, agent: AgentInfo | None, above: tuple[str, ...] = (), session: Ruleset = ()
     ) -> Callable[[str], Effect]:
         """What the rules alone say to reading each canonical path.
 
@@ -187,8 +212,11 @@ class LocationRules:
         """
         if agent is None:
             return permission.allow_all
-        kept = self._judge(agent.id, above)
-        effect = kept.reading = kept.reading or kept.judge.effect("read")
+        if session:
+            effect = self.judge(agent.id, above, session).effect("read")
+        else:
+            kept = self._keep_judge(agent.id, above)
+            effect = kept.reading = kept.reading or kept.judge.effect("read")
         return lambda real_path: effect(self.names.resource(real_path))
 
     @property

@@ -15,9 +15,10 @@ import asyncio
 from collections.abc import Callable
 from typing import assert_never
 
-from msgspec import UNSET, field
+from msgspec import UNSET, UnsetType, field
 
 from perdure.core import limits
+from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Decision
 from perdure.location.approval import permission_texts
 from perdure.location.approval.approvals import LocationApprovals
@@ -40,6 +41,8 @@ from perdure.schema.approval.permission import (
     PermissionRequest,
     ProposedChange,
     Reply,
+    Ruleset,
+    SessionRules,
 )
 from perdure.schema.errors import PermissionConflictError, PermissionNotFoundError
 from perdure.schema.ids import PermissionID, SessionID
@@ -127,8 +130,9 @@ class LocationPermissions:
 
     async def require(self, ask: PermissionAsk) -> None:
         """ports.PermissionGate: return when allowed, else raise one of the Permission errors."""
-        ask = self._refine(ask)
-        decision = await self._decide(ask)
+        judge = await self._judge(ask)
+        ask = _refine(ask, judge)
+        decision = await self._decide(ask, judge)
         if decision.effect == "allow":
             return
         if decision.effect == "deny":
@@ -138,7 +142,7 @@ class LocationPermissions:
             raise PermissionBlockedError(permission_texts.unattended(ask, decision))
         if absence == "fail":
             raise PermissionUnattendedError(permission_texts.unattended(ask, decision))
-        pending = await self._open(self._ids.permission(), ask)
+        pending = await self._open(self._ids.permission(), ask, judge)
         try:
             await asyncio.wait((pending.outcome,), timeout=self._reply_timeout_seconds)
         finally:
@@ -152,29 +156,38 @@ class LocationPermissions:
         self, ask: PermissionAsk, *, request_id: PermissionID | None = None
     ) -> PermissionDecision:
         """Evaluate without waiting; leaves a pending request only when the user must decide."""
-        ask = self._refine(ask)
-        decision = await self._decide(ask)
+        judge = await self._judge(ask)
+        ask = _refine(ask, judge)
+        decision = await self._decide(ask, judge)
         chosen = request_id or self._ids.permission()
         if chosen in self._pending:
             raise PermissionConflictError(chosen)
         if decision.effect == "ask":
-            await self._open(chosen, ask)
+            await self._open(chosen, ask, judge)
         return PermissionDecision(chosen, decision.effect)
 
     async def evaluate(self, ask: PermissionAsk) -> Effect:
         """The effect of rules and saved rules, without asking the user."""
-        return (await self._decide(self._refine(ask))).effect
+        judge = await self._judge(ask)
+        return (await self._decide(_refine(ask, judge), judge)).effect
 
     async def effects(self, ask: PermissionAsk) -> Callable[[str], Effect]:
         """ports.PermissionGate: what rules and saved rules say, for many resources."""
-        judge = self._judge(ask)
+        judge = await self._judge(ask)
         is_open = judge.is_open(ask.action)
         approvals = await self._approvals.list_applying(ask) if is_open else ()
         return judge.effect(ask.action, approvals)
 
-    def reading(self, agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
+    def session_bounds(self, rules: SessionRules | UnsetType) -> tuple[Ruleset, ...]:
+        """The rules of a Session as a layer that decides which tools it is offered."""
+        current = self._approvals.session.current(rules or ())
+        return (permission.narrowing_rules(current),) if current else ()
+
+    def reading(
+        self, agent: AgentInfo | None, above: tuple[str, ...], session: SessionRules = ()
+    ) -> Callable[[str], Effect]:
         """What rules alone say to showing canonical paths to the agent of a turn."""
-        return self._rules.reading(agent, above)
+        return self._rules.reading(agent, above, self._approvals.session.current(session))
 
     def list(self, session_id: SessionID | None = None) -> tuple[PermissionRequest, ...]:
         """The pending requests of one Session or of all, oldest first."""
@@ -218,16 +231,11 @@ class LocationPermissions:
     def waiting(self) -> bool:
         return bool(self._pending)
 
-    def _judge(self, ask: PermissionAsk) -> Judge:
-        return self._rules.judge(ask.agent, ask.above)
+    async def _judge(self, ask: PermissionAsk) -> Judge:
+        session = await self._approvals.session.load(ask.session_id)
+        return self._rules.judge(ask.agent, ask.above, session)
 
-    def _refine(self, ask: PermissionAsk) -> PermissionAsk:
-        if ask.refine is None:
-            return ask
-        return ask.refine() if self._judge(ask).is_open(ask.action) else ask
-
-    async def _decide(self, ask: PermissionAsk) -> Decision:
-        judge = self._judge(ask)
+    async def _decide(self, ask: PermissionAsk, judge: Judge) -> Decision:
         decision = judge.decide(ask)
         if decision.effect != "ask":
             return decision
@@ -237,8 +245,7 @@ class LocationPermissions:
             if saves == self._shared.saves:
                 return judge.decide(ask, approvals)
 
-    async def _open(self, request_id: PermissionID, ask: PermissionAsk) -> _Pending:
-        judge = self._judge(ask)
+    async def _open(self, request_id: PermissionID, ask: PermissionAsk, judge: Judge) -> _Pending:
         request = _request(request_id, ask, () if ask.changes is None else await ask.changes())
         stored = await self._adopt(request)
         if isinstance(stored.request, PermissionRequest):
@@ -347,6 +354,12 @@ class LocationPermissions:
         for pending in tuple(self._pending.values()):
             if session_id is None or pending.request.session_id == session_id:
                 self._settle(pending, "reject", Declined())
+
+
+def _refine(ask: PermissionAsk, judge: Judge) -> PermissionAsk:
+    if ask.refine is None:
+        return ask
+    return ask.refine() if judge.is_open(ask.action) else ask
 
 
 def _request(

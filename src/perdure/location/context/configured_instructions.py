@@ -89,7 +89,7 @@ class ConfiguredInstructions:
 
     async def observe(self, subject: Subject) -> Observation:
         """Observe the instructions; empty when none is configured or none exists."""
-        effect = self._reading(subject.agent, subject.above)
+        effect = self._reading(subject.agent, subject.above, subject.rules)
         files: dict[str, InstructionFile] = {}
         try:
             for entry in self._entries:

@@ -26,7 +26,7 @@ from perdure.host.files import cached_files
 from perdure.host.files.cached_files import CachedFiles, FileTooLargeError
 from perdure.location.context.registry import Subject
 from perdure.location.project import parent_directories
-from perdure.schema.approval.permission import Effect
+from perdure.schema.approval.permission import Effect, SessionRules
 from perdure.schema.codec import Record
 from perdure.schema.settings.agent import AgentInfo
 
@@ -35,11 +35,14 @@ logger = logging.getLogger(__name__)
 FILE_NAME: Final = "AGENTS.md"
 
 
-Reading = Callable[[AgentInfo | None, tuple[str, ...]], Callable[[str], Effect]]
-"""For the agent of a turn and those that called it: what rules say to reading a canonical path."""
+Reading = Callable[[AgentInfo | None, tuple[str, ...], SessionRules], Callable[[str], Effect]]
+"""For the agent of a turn, those that called it and the rules of the Session: what rules say to
+reading a canonical path."""
 
 
-def allow_reading(agent: AgentInfo | None, above: tuple[str, ...]) -> Callable[[str], Effect]:
+def allow_reading(
+    agent: AgentInfo | None, above: tuple[str, ...], session: SessionRules
+) -> Callable[[str], Effect]:
     return permission.allow_all
 
 
@@ -170,7 +173,7 @@ class Instructions:
 
     def _existing(self, subject: Subject) -> Iterator[InstructionFile]:
         seen: set[str] = set()
-        effect = self._reading(subject.agent, subject.above)
+        effect = self._reading(subject.agent, subject.above, subject.rules)
         for path in self._candidates(subject.discovered):
             if path in seen:
                 continue

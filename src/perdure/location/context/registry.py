@@ -17,6 +17,7 @@ from functools import partial
 from perdure.core import limits
 from perdure.core.context import system_context
 from perdure.core.context.system_context import ContextError, ContextSource, Observation, Observed
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.ids import SessionID
 from perdure.schema.models.model import ModelRef
 from perdure.schema.settings.agent import AgentInfo
@@ -37,6 +38,8 @@ class Subject(Value, kw_only=True):
     """The keys of the sources that the Session has been told."""
     above: tuple[str, ...] = ()
     """The agents of the Sessions above this one."""
+    rules: SessionRules = ()
+    """The permission rules of the Session."""
 
 
 Producer = Callable[[Subject], Awaitable[Observation]]

@@ -26,6 +26,8 @@ from perdure.tools.files.post_edit import PostEdit
 OUTPUT_DIRECTORY: Final = "tool-output"
 """Below the data directory; the built-in agents may read it without asking."""
 
+_PROCESSES: Final = "/proc"
+"""Shows the environment of this process. A command has one of its own."""
 _SHELL_DEFAULT: Final = "/bin/sh"
 _SHELLS: Final = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 
@@ -67,6 +69,8 @@ class BuiltinTools(Value, kw_only=True):
                 outputs=f"{services.environment.data_dir}/{OUTPUT_DIRECTORY}",
                 data=services.environment.data_dir,
                 configuration=services.environment.config_dir,
+                readable=tuple(sandbox_policy.list_readable(services.environment)),
+                secrets=(*sandbox_policy.find_secrets(services), _PROCESSES),
             ),
             references=lambda: _references(services),
         )

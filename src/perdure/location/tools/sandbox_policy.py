@@ -13,6 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final
 
 from msgspec import structs
@@ -20,6 +21,7 @@ from msgspec import structs
 from perdure.core.files.paths import is_within
 from perdure.core.sandbox import policy
 from perdure.core.sandbox.policy import Place, SandboxPolicy
+from perdure.host.environment import Environment
 from perdure.host.sandbox import private_directory
 from perdure.location.project import project
 from perdure.location.project.project import Repository
@@ -29,6 +31,7 @@ _PROTECTED: Final = (".opencode", "opencode.json", "opencode.jsonc")
 _GIT_PROTECTED: Final = ("config", "config.worktree", "modules", "commondir")
 _GIT_OBEYED: Final = ("config", "config.worktree", "commondir")
 _DATA_READABLE: Final = ("tool-output", "repos", "cache/skills", "plans")
+_LISTS_MAX: Final = 8
 _CONFIG_READABLE: Final = ("skills", "skill")
 
 
@@ -109,10 +112,33 @@ def _secrets(services: ToolServices) -> Iterator[Place]:
         yield from _existing("hide", real)
         for name in readable:
             yield from _existing("read", os.path.join(real, name))
-    below_home = (os.path.join(environment.home, name) for name in policy.SECRET_PATHS)
-    named = (_expand(path, environment.home) for path in services.settings.sandbox.hidden)
-    for path in (*below_home, *policy.SYSTEM_SECRETS, *named):
+    for path in list_secrets(services):
         yield from _existing("hide", os.path.realpath(path))
+
+
+def list_secrets(services: ToolServices) -> Iterator[str]:
+    """Places where programs keep keys, and those that the user named; they may be missing."""
+    home = services.environment.home
+    yield from (os.path.join(home, name) for name in policy.SECRET_PATHS)
+    yield from policy.SYSTEM_SECRETS
+    yield from (_expand(path, home) for path in services.settings.sandbox.hidden)
+
+
+def find_secrets(services: ToolServices) -> tuple[str, ...]:
+    """The same places by their canonical paths."""
+    return _real_paths(tuple(list_secrets(services)))
+
+
+@lru_cache(maxsize=_LISTS_MAX)
+def _real_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    # Links that are changed later cannot move a boundary.
+    return tuple(dict.fromkeys(map(os.path.realpath, paths)))
+
+
+def list_readable(environment: Environment) -> Iterator[str]:
+    """Parts of this program's data and of the user's configuration that tools may read."""
+    yield from (os.path.join(environment.data_dir, name) for name in _DATA_READABLE)
+    yield from (os.path.join(environment.config_dir, name) for name in _CONFIG_READABLE)
 
 
 def _existing(access: policy.Access, path: str) -> Iterator[Place]:

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.codec import JsonObject, Payload
 from perdure.schema.errors import (
     DamagedRowError,
@@ -48,6 +49,9 @@ class CreateSession(Payload, frozen=True):
     title: str | None = None
     metadata: JsonObject | None = None
     """Facts of the client, returned with the Session."""
+    permissions: SessionRules | None = None
+    """Permission rules of the Session. They narrow the configured ones, and allow what these ask
+    about."""
 
 
 class ListSessions(Payload, frozen=True):

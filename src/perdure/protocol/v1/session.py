@@ -74,7 +74,7 @@ class V1TimeChange(Record):
 class UpdateV1Session(Payload):
     title: str | None = None
     metadata: JsonObject | None = None
-    permission: tuple[JsonObject, ...] | None = None
+    permission: tuple[V1Rule, ...] | None = None
     time: V1TimeChange | None = None
 
 

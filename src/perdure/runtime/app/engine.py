@@ -94,11 +94,7 @@ class Engine:
         credentials = self._build_credentials(deps)
         saved_rules = SavedApprovals(platform.database, platform.ids)
         self.location_registry = self._build_locations(deps, saved_rules, credentials)
-        self.locations = Locations(
-            self.location_registry, publish=lambda ref, event: deps.hub.publish(event, ref)
-        )
-        watching = self.locations.watch_trust(lambda: deps.hub.has_readers, platform.clock)
-        self._background.start(watching, name="trust")
+        self.locations = _watch_trust(deps, self.location_registry, self._background)
         self.files = Files(self.location_registry)
         processes = LocalProcesses(self.children)
         self.vcs = VersionControl(self.location_registry, WorkTrees(processes, variables))
@@ -249,6 +245,15 @@ def _build_outputs(deps: EngineDeps) -> ToolOutputStore:
         ids=deps.platform.ids,
         clock=deps.platform.clock,
     )
+
+
+def _watch_trust(deps: EngineDeps, registry: LocationRegistry, background: Background) -> Locations:
+    """The Locations for clients, which are told of changes of trust."""
+    hub = deps.hub
+    locations = Locations(registry, publish=lambda ref, event: hub.publish(event, ref))
+    watching = locations.watch_trust(lambda: hub.has_readers, deps.platform.clock)
+    background.start(watching, name="trust")
+    return locations
 
 
 def _build_jobs(

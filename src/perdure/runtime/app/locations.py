@@ -31,15 +31,19 @@ from perdure.location.skills.downloads import SkillDownloads
 from perdure.location.tools.built_in import BuiltinTools
 from perdure.location.tools.web_access import WebServices
 from perdure.net.transport import HttpTransport
+from perdure.ports import Database
 from perdure.ports.jobs import BackgroundJobs
 from perdure.ports.mcp import McpError, McpLoginRequiredError
 from perdure.ports.subagents import SubagentRunner
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
 from perdure.runtime.tasks import Background
+from perdure.schema.approval.permission import SessionRules
+from perdure.schema.ids import SessionID
 from perdure.schema.live_event import CatalogChanged, IntegrationsChanged, ModelsRefreshed
 from perdure.schema.value import Value
 from perdure.store.mcp.tool_lists import StoredToolLists
+from perdure.store.tables import session_table
 from perdure.tools.api.output_store import ToolOutputStore
 from perdure.tools.files.mutation import FileMutations
 
@@ -101,6 +105,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         headless=settings.headless,
         unattended=lambda: "wait" if deps.hub.has_readers else settings.unattended,
         reply_timeout_seconds=settings.permission_timeout,
+        load_session_rules=partial(_load_session_rules, platform.database),
         pending_store=deps.pending.for_location,
         providers=settings.providers,
         credentials=shared.credentials,
@@ -131,6 +136,11 @@ async def _authorization(credentials: Credentials, url: str) -> str | None:
         if error.reason == "authentication":
             raise McpLoginRequiredError(str(error)) from error
         raise McpError(str(error)) from error
+
+
+async def _load_session_rules(database: Database, session_id: SessionID) -> SessionRules:
+    found = await database.read(lambda tx: session_table.load(tx, session_id))
+    return () if found is None else found.permissions or ()
 
 
 def _build_model_facts(deps: EngineDeps, shared: LocationDeps) -> ModelFactsCache:

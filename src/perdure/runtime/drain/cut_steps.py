@@ -210,7 +210,7 @@ async def _offered(cut: _Cut, location: Location) -> TurnTools:
     bounds = subagent.inherited_rules(cut.callers, location.agents.rules)
     await location.mcp.prepare()
     listed = await location.mcp.current()
-    own = () if cut.session.permissions is UNSET else (cut.session.permissions,)
+    own = location.permissions.session_bounds(cut.session.permissions)
     return registry.materialize(location.agents.rules(agent.id), *bounds, *own, listed=listed)
 
 

@@ -1,4 +1,4 @@
-"""Renames, archives and resumes a Session, and excludes its messages from what the model is sent.
+"""Changes a Session as a whole: title, archive, permission rules, messages that are left out.
 
 Each change is one event. A title that the user chose is never replaced by a generated one; an
 archived Session is listed as archived and otherwise works as before. An exclusion takes effect at
@@ -11,7 +11,9 @@ from perdure.core.session import omission
 from perdure.ports import Clock, Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
 from perdure.runtime.coordination.run_request import request_run
+from perdure.runtime.session import rules
 from perdure.runtime.session.own_fields import require_title
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.session.event import (
@@ -47,6 +49,11 @@ class SessionChanges:
             now = self._clock.now_millis()
             event = Renamed(timestamp=now, session_id=session_id, title=chosen)
             await self._store.append(session_id, [event], location=session.location)
+        return await self._store.load_session(session_id)
+
+    async def set_rules(self, session_id: SessionID, given: SessionRules) -> SessionInfo:
+        """Replace the permission rules, also of the Sessions below. Return the changed Session."""
+        await rules.replace_rules(self._store, session_id, given, now=self._clock.now_millis())
         return await self._store.load_session(session_id)
 
     async def archive(self, session_id: SessionID) -> None:

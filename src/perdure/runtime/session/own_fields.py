@@ -6,8 +6,9 @@ from msgspec import UNSET, UnsetType
 
 from perdure.core import limits
 from perdure.core.session import title
+from perdure.runtime.session import rules
 from perdure.schema import codec
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import InvalidRequestError
 from perdure.schema.value import Value
@@ -17,7 +18,7 @@ class OwnFields(Value):
     """What a client says of its Session beyond title, agent and model."""
 
     metadata: JsonObject | UnsetType = UNSET
-    permissions: Ruleset | UnsetType = UNSET
+    permissions: SessionRules | UnsetType = UNSET
 
 
 NO_OWN_FIELDS: Final = OwnFields()
@@ -47,21 +48,6 @@ def require_metadata(given: JsonObject | None) -> JsonObject | UnsetType:
     return given
 
 
-def require_permissions(given: Ruleset | None) -> Ruleset | UnsetType:
-    """Only rules that take a tool away: a client cannot allow more than the user's rules do."""
-    for rule in given or ():
-        if rule.effect != "deny" or rule.resource != "*" or "*" in rule.action:
-            raise InvalidRequestError(
-                "A Session can only be denied whole tools: a permission rule names one action,"
-                f' the resource "*" and the effect "deny"; not {rule.action!r},'
-                f" {rule.resource!r}, {rule.effect!r}",
-                kind="Payload",
-                field="permissions",
-            )
-    if given and len(given) > limits.SESSION_RULES_MAX:
-        raise InvalidRequestError(
-            f"A Session has at most {limits.SESSION_RULES_MAX} permission rules",
-            kind="Payload",
-            field="permissions",
-        )
+def require_permissions(given: SessionRules | None) -> SessionRules | UnsetType:
+    rules.check_rules(given or ())
     return given or UNSET

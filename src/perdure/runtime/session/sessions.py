@@ -34,7 +34,7 @@ from perdure.runtime.session.queries import SessionQueries
 from perdure.runtime.session.revert import SessionReverts
 from perdure.runtime.session.seed import SessionPlace, build_seed
 from perdure.schema import codec
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.codec import JsonObject
 from perdure.schema.errors import ServiceUnavailableError, SessionBusyError
 from perdure.schema.ids import MessageID, SessionID
@@ -90,7 +90,7 @@ class Sessions(SessionQueries):
         location: LocationRef | None = None,
         title: str | None = None,
         metadata: JsonObject | None = None,
-        permissions: Ruleset | None = None,
+        permissions: SessionRules | None = None,
     ) -> SessionInfo:
         """Create a Session; an id that exists returns the stored one and changes nothing."""
         if id is not None and await self.exists(id):

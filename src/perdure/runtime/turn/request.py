@@ -40,6 +40,7 @@ def subject(found: TurnInput, chosen: ChosenModel | NoModelChosen) -> Subject:
         discovered=found.discovered,
         admitted=found.admitted,
         above=found.callers,
+        rules=found.session.permissions or (),
     )
 
 
@@ -49,7 +50,7 @@ async def offered(boundary: Boundary, agent: AgentInfo, location: Location) -> T
         return None
     bounds = subagent.inherited_rules(boundary.callers, location.agents.rules)
     listed = await location.mcp.listed(boundary.epoch.snapshot)
-    own = () if boundary.session.permissions is UNSET else (boundary.session.permissions,)
+    own = location.permissions.session_bounds(boundary.session.permissions)
     rules = location.agents.rules(agent.id)
     return location.tools.registry().materialize(rules, *bounds, *own, listed=listed)
 

@@ -25,6 +25,22 @@ class Rule(Record):
 Ruleset = tuple[Rule, ...]
 
 
+class SessionRule(Record):
+    """A rule for one Session and those below it. The last that matches and has not expired wins.
+
+    It can deny and ask, and allow what would be asked about. It allows nothing that a rule denies.
+    """
+
+    action: str
+    resource: str
+    effect: Effect
+    expires: int | UnsetType = UNSET
+    """Time in milliseconds after which it no longer counts."""
+
+
+SessionRules = tuple[SessionRule, ...]
+
+
 class PermissionSource(Record):
     """The tool call that asks."""
 

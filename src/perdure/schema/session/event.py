@@ -6,9 +6,9 @@ have `timestamp` (domain time, not an order) and `session_id`.
 
 from msgspec import UNSET, UnsetType
 
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.codec import JsonObject, JsonValue, Record
-from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, ToolCallID, WorkspaceID
+from perdure.schema.ids import MessageID, Seq, SessionID, ToolCallID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.model import ModelRef, StepRoute, TokenUsage
 from perdure.schema.session.compaction import (
@@ -18,7 +18,8 @@ from perdure.schema.session.compaction import (
 )
 from perdure.schema.session.fact import Fact
 from perdure.schema.session.prompt import Delivery, Prompt
-from perdure.schema.session.session import ModelSubstitute, RevertState, SessionTime
+from perdure.schema.session.seed import SessionSeed
+from perdure.schema.session.session import ModelSubstitute, RevertState
 from perdure.schema.session.todo import Todos
 from perdure.schema.session.tool import (
     AttachedContent,
@@ -29,27 +30,6 @@ from perdure.schema.session.tool import (
     ToolContent,
 )
 from perdure.schema.session.usage import SessionBudget, SidePurpose
-
-
-class SessionSeed(Record):
-    """The Session at its creation."""
-
-    id: SessionID
-    slug: str
-    project_id: ProjectID
-    directory: str
-    path: str
-    title: str
-    version: str
-    cost: float
-    tokens: TokenUsage
-    time: SessionTime
-    workspace_id: WorkspaceID | UnsetType = UNSET
-    parent_id: SessionID | UnsetType = UNSET
-    agent: str | UnsetType = UNSET
-    model: ModelRef | UnsetType = UNSET
-    metadata: JsonObject | UnsetType = UNSET
-    permissions: Ruleset | UnsetType = UNSET
 
 
 class SessionCreated(Record):
@@ -99,6 +79,12 @@ class BudgetChanged(Fact):
     """The whole new budget of the Session."""
 
     budget: SessionBudget
+
+
+class RulesChanged(Fact):
+    """All permission rules of the Session, as they are from now on."""
+
+    rules: SessionRules
 
 
 class Spent(Fact):
@@ -353,6 +339,7 @@ SessionEvent = (
     | Archived
     | Unarchived
     | BudgetChanged
+    | RulesChanged
     | Spent
     | Deleted
     | Forked

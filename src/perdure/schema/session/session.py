@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from perdure.schema.approval.permission import Ruleset
+from perdure.schema.approval.permission import SessionRules
 from perdure.schema.codec import JsonObject, Record
 from perdure.schema.ids import MessageID, ProjectID, SessionID
 from perdure.schema.location import LocationRef
@@ -73,8 +73,8 @@ class SessionInfo(Record):
     """An extension: the model of the agent's chain that stands in at the moment."""
     metadata: JsonObject | UnsetType = UNSET
     """Facts of the client that created the Session; the runtime does not read them."""
-    permissions: Ruleset | UnsetType = UNSET
-    """An extension: tools that the Session and its subagents may not use, whatever their agents."""
+    permissions: SessionRules | UnsetType = UNSET
+    """An extension: the permission rules of the Session, also those that have expired."""
 
 
 class SessionActivity(Record):

@@ -10,8 +10,9 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.protocol import cursor
 from perdure.protocol.cursor import SessionCursor
-from perdure.protocol.session import children, recovery, session, todo, usage
+from perdure.protocol.session import children, recovery, rules, session, todo, usage
 from perdure.protocol.session.recovery import DecideRecovery
+from perdure.protocol.session.rules import SetRules
 from perdure.protocol.session.session import (
     CompactSession,
     CreateSession,
@@ -191,6 +192,10 @@ async def set_budget(call: Call[None, SetBudget]) -> SessionInfo:
     return await call.runtime.usage.set_budget(call.session_id, budget)
 
 
+async def set_rules(call: Call[None, SetRules]) -> SessionInfo:
+    return await call.runtime.changes.set_rules(call.session_id, call.body.permissions)
+
+
 async def get_recovery(call: Call[None, None]) -> RecoveryInfo:
     return await call.runtime.recovery.load_recovery(call.session_id)
 
@@ -284,6 +289,7 @@ HANDLERS: Final[Handlers] = {
     todo.LIST.operation_id: list_todos,
     usage.USAGE.operation_id: get_usage,
     usage.BUDGET.operation_id: set_budget,
+    rules.RULES.operation_id: set_rules,
     recovery.GET.operation_id: get_recovery,
     recovery.DECIDE.operation_id: decide_recovery,
 }

@@ -15,7 +15,6 @@ from perdure.protocol.v1.session import (
     V1Status,
 )
 from perdure.schema import codec
-from perdure.schema.approval.permission import Rule
 from perdure.schema.errors import InvalidRequestError, MessageNotFoundError
 from perdure.schema.ids import MessageID
 from perdure.schema.query import SessionQuery
@@ -56,7 +55,7 @@ async def create(call: Call[None, CreateV1Session]) -> V1Session:
         location=location.resolve(call),
         title=body.title or None,
         metadata=body.metadata,
-        permissions=tuple(Rule(r.permission, r.pattern, r.action) for r in body.permission or ()),
+        permissions=shapes.session_rules(body.permission or ()),
     )
     return shapes.session(made)
 
@@ -71,8 +70,11 @@ async def get(call: Call[None, None]) -> V1Session:
 
 async def update(call: Call[None, UpdateV1Session]) -> V1Session:
     body = call.body
-    if body.permission or body.metadata:
-        raise InvalidRequestError("permission and metadata of a Session cannot be changed by V1")
+    if body.metadata:
+        raise InvalidRequestError("metadata of a Session cannot be changed by V1")
+    if body.permission is not None:
+        rules = shapes.session_rules(body.permission)
+        await call.runtime.changes.set_rules(call.session_id, rules)
     if body.title:
         await call.runtime.changes.rename(call.session_id, body.title)
     if body.time is not None:

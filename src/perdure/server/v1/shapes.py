@@ -39,6 +39,7 @@ from perdure.protocol.v1.part import (
 )
 from perdure.protocol.v1.rule import V1Rule
 from perdure.protocol.v1.session import V1Revert, V1Session
+from perdure.schema.approval.permission import SessionRule, SessionRules
 from perdure.schema.codec import JsonObject
 from perdure.schema.models.model import NO_TOKENS
 from perdure.schema.session.message import (
@@ -92,6 +93,14 @@ def session(info: SessionInfo) -> V1Session:
         if info.permissions is UNSET
         else tuple(V1Rule(r.action, r.resource, r.effect) for r in info.permissions),
         revert=UNSET if revert is UNSET else V1Revert(revert.message_id, revert.part_id),
+    )
+
+
+def session_rules(given: Iterable[V1Rule]) -> SessionRules:
+    """Rules that a V1 client gives to a Session."""
+    return tuple(
+        SessionRule(action=rule.permission, resource=rule.pattern, effect=rule.action)
+        for rule in given
     )
 
 

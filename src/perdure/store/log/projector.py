@@ -61,6 +61,7 @@ _SessionOnly = (
     | events.Archived
     | events.Unarchived
     | events.BudgetChanged
+    | events.RulesChanged
     | events.ModelSubstituted
     | events.Spent
     | events.RevertStaged

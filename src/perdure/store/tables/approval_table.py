@@ -21,12 +21,16 @@ class SavedApprovals:
         self._ids = ids
 
     async def list(self, project_id: ProjectID) -> tuple[SavedRule, ...]:
-        """The approvals of a project, oldest first; also those that count no longer."""
+        """The approvals of a project and those for everything, oldest first.
+
+        Also those that count no longer.
+        """
 
         async def job(tx: Transaction) -> Sequence[Row]:
             return await tx.fetch(
-                f"SELECT {_COLUMNS} FROM approval WHERE project_id = :project_id ORDER BY rowid",
-                {"project_id": project_id},
+                f"SELECT {_COLUMNS} FROM approval"
+                " WHERE project_id = :project_id OR place = :everywhere ORDER BY rowid",
+                {"project_id": project_id, "everywhere": _EVERYWHERE},
             )
 
         return tuple(map(_read, await self._database.read(job)))

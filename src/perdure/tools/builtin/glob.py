@@ -64,7 +64,7 @@ def make_glob(environment: ToolEnvironment) -> Tool[GlobInput, GlobOutput]:
             files = environment.files(target)
             if not (await files.stat(target.path)).is_directory:
                 raise ToolFailure(f"{search_path} is not a directory")
-            view = await permissions.view(context)
+            view = await permissions.view(context, target.path)
             # One more than the limit shows whether there are more.
             listing = await search.find_files(
                 environment,

@@ -139,7 +139,7 @@ async def _search(
         raise ToolFailure(f"{target.resource} is not a regular file")
     if status.is_file:
         await environment.file_permissions.require_used(context, target)
-    view = await environment.file_permissions.view(context)
+    view = await environment.file_permissions.view(context, target.path)
     base = target.resource if status.is_directory else posixpath.dirname(target.resource) or "."
 
     def is_shown(path: str) -> bool:

@@ -136,7 +136,7 @@ def make_read(environment: ToolEnvironment) -> Tool[ReadInput, ReadOutput]:
             status = await files.stat(target.path)
             await permissions.require_shown(context, target)
             if status.is_directory:
-                view = await permissions.view(context)
+                view = await permissions.view(context, target.path)
                 return ReadOutput(directory=await _directory_page(environment, target, input, view))
             tracker = environment.mutations.read_tracker
             reading = _Reading(files, target, tracker, context, environment.images)

@@ -117,7 +117,7 @@ async def _list_files(
         return []
     filesystem, path_access = environment.filesystem, environment.path_access
     base = posixpath.dirname(found.location)
-    view = await environment.file_permissions.view(context)
+    view = await environment.file_permissions.view(context, base)
     try:
         real_base = await filesystem.real_path(base)
         files = await _sample_files(filesystem, base, real_base)

@@ -9,6 +9,7 @@ Invariant: a tool opens a file for a model only after it has asked here; tests.t
 lists those that do.
 """
 
+import posixpath
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Literal
@@ -108,7 +109,8 @@ class FilePermissions(Value):
     async def require_shown(self, context: ToolCallContext, target: Target) -> None:
         """Require that the content of a file, or the names in a directory, may be shown."""
         if not target.managed:
-            await self.gate.require(_ask(context, "read", (target,), save=("*",)))
+            save = () if target.secret else ("*",)
+            await self.gate.require(_ask(context, "read", (target,), save=save))
 
     async def require_used(self, context: ToolCallContext, target: Target) -> None:
         """Require that a tool may use the content, unless the Session knows it as it is now."""
@@ -116,15 +118,31 @@ class FilePermissions(Value):
         if effect == "deny" or (effect == "ask" and not await self._is_known(context, target)):
             await self.require_shown(context, target)
 
-    async def view(self, context: ToolCallContext) -> FileView:
-        """Which files may be shown among many; no person is asked."""
-        effect = await self.gate.effects(_ask(context, "read", (), save=()))
+    async def view(self, context: ToolCallContext, directory: str) -> FileView:
+        """Which files may be shown among those below a directory; no person is asked."""
+        ruled = await self.gate.effects(_ask(context, "read", (), save=()))
+        effect = await self._with_hidden(ruled, directory)
         if effect is permission.allow_all:
             return FileView(effect)
         managed = await self.path_access.managed_prefix()
         return FileView(
             lambda resource: "allow" if resource.startswith(managed) else effect(resource)
         )
+
+    async def _with_hidden(
+        self, ruled: Callable[[str], Effect], directory: str
+    ) -> Callable[[str], Effect]:
+        """What rules say, narrowed by what is hidden from models below a directory."""
+        hidden = await self.path_access.hidden_effect(directory)
+        if hidden is permission.allow_all:
+            return ruled
+        root = await self.path_access.root()
+
+        def decide(resource: str) -> Effect:
+            found = {ruled(resource), hidden(posixpath.join(root, resource))}
+            return "deny" if "deny" in found else "ask" if "ask" in found else "allow"
+
+        return decide
 
     async def require_change(
         self,
@@ -191,6 +209,7 @@ def _ask(
         resources=tuple(dict.fromkeys(target.resource for target in targets)),
         save=save,
         source=context.source,
+        protected=any(target.secret for target in targets),
     )
 
 

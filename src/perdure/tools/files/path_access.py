@@ -6,18 +6,23 @@ absolute path outside needs `external_directory` approval before the tool's own 
 approval. The tool itself asks for its own permission.
 
 Invariant: a Target has a canonical path below a canonical root, and its resource is what the user
-was shown. Perdure's own data (database, secrets) is never a target for writing.
+was shown. Perdure's own data (database, secrets) is never a target, whatever rules allow, but for
+parts of it that may be read.
 """
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from perdure.core.approval import protected_paths
+from perdure.core.approval import rules as permission
 from perdure.core.approval.protected_paths import Protection
 from perdure.core.files.paths import is_within
 from perdure.core.limits import PATH_CHARS_MAX
 from perdure.ports import Filesystem, PermissionAsk, PermissionGate
+from perdure.schema.approval.permission import Effect
 from perdure.schema.value import Value
 from perdure.tools.api.output_store import NAME_PREFIX
 from perdure.tools.api.tool import ToolCallContext, ToolFailure
@@ -31,7 +36,11 @@ class OwnDirectories(Value, kw_only=True):
     outputs: str
     """Holds the Managed Tool Output Files."""
     data: str | None = None
-    """Holds the database and secrets: never written by a tool."""
+    """Holds the database and secrets: never read or written by a tool."""
+    readable: tuple[str, ...] = ()
+    """Parts of the directories here that tools may read."""
+    secrets: tuple[str, ...] = ()
+    """Canonical places where programs keep keys: a person is asked before one is read."""
     configuration: str | None = None
     """Holds the user's settings: protected, as those of a project are."""
 
@@ -46,6 +55,8 @@ class Target(Value, kw_only=True):
     external: bool
     managed: bool = False
     """A Managed Tool Output File: may be read, not written."""
+    secret: bool = False
+    """In a place where programs keep keys, or in the user's configuration."""
     protection: Protection | None = None
     """Set for a Protected path that may be written: why a person is asked about a change."""
 
@@ -55,6 +66,8 @@ class _RealDirectories(Value, kw_only=True):
     outputs: str
     data: str | None
     configuration: str | None
+    readable: tuple[str, ...]
+    secrets: tuple[str, ...]
 
 
 class PathAccess:
@@ -83,6 +96,11 @@ class PathAccess:
             target = await self._resolve(path, kind)
         else:
             target = await self._resolve_below(path, reference)
+        hidden = await self.hidden_effect(target.path)
+        if hidden(target.path) == "deny":
+            raise ToolFailure(f"{path} belongs to this program and cannot be read")
+        if hidden(target.path) == "ask":
+            target = replace(target, secret=True)
         if target.external and not target.managed:
             await self._approve_outside(target, context)
         return target
@@ -116,6 +134,32 @@ class PathAccess:
     async def contains(self, real_path: str) -> bool:
         """Whether a canonical path is inside the Location."""
         return is_within(real_path, await self.root())
+
+    async def hidden_effect(self, directory: str) -> Callable[[str], Effect]:
+        """For canonical paths in or below a directory: whether they are hidden from models.
+
+        `deny` for this program's own data, `ask` for places where programs keep keys.
+        """
+        own = await self._directories()
+
+        def is_concerned(place: str) -> bool:
+            # A Location inside such a place was opened to work on it.
+            touched = is_within(place, directory) or is_within(directory, place)
+            return touched and not is_within(own.root, place)
+
+        denied = [place for place in (own.data,) if place is not None and is_concerned(place)]
+        asked = [place for place in own.secrets if is_concerned(place)]
+        if not denied and not asked:
+            return permission.allow_all
+
+        def decide(path: str) -> Effect:
+            if any(is_within(path, place) for place in own.readable):
+                return "allow"
+            if any(is_within(path, place) for place in denied):
+                return "deny"
+            return "ask" if any(is_within(path, place) for place in asked) else "allow"
+
+        return decide
 
     async def _resolve(self, path: str, kind: TargetKind) -> Target:
         """Resolve `path`; its last parts need not exist."""
@@ -191,6 +235,11 @@ class PathAccess:
                 outputs=await self._filesystem.real_path(self._own.outputs),
                 data=await self._real(self._own.data),
                 configuration=await self._real(self._own.configuration),
+                readable=await self._real_all((*self._own.readable, self._own.outputs)),
+                secrets=(
+                    *self._own.secrets,
+                    *await self._real_all(tuple(filter(None, (self._own.configuration,)))),
+                ),
             )
         return self._resolved
 
@@ -203,6 +252,9 @@ class PathAccess:
 
     async def _real(self, path: str | None) -> str | None:
         return None if path is None else await self._filesystem.real_path(path)
+
+    async def _real_all(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple([await self._filesystem.real_path(path) for path in paths])
 
     async def _approve_outside(self, target: Target, context: ToolCallContext) -> None:
         resource = f"{target.root.rstrip('/')}/*"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from perdure.core.context.system_context import ContextEpoch
 from perdure.ports import Row, Transaction
 from perdure.schema import codec
+from perdure.schema.approval.permission import SessionRule
 from perdure.schema.errors import PromptConflictError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.location import LocationRef
@@ -155,6 +156,10 @@ def changed(facts: Facts) -> list[SessionEvent]:
         facts.stamped(events.Archived),
         facts.stamped(events.Forked, source="ses_source", seq=3),
         facts.stamped(events.BudgetChanged, budget=SessionBudget(cost=2.0, turns=5)),
+        facts.stamped(
+            events.RulesChanged,
+            rules=(SessionRule(action="bash", resource="rm *", effect="deny", expires=5),),
+        ),
         facts.stamped(
             events.Spent,
             purpose="title",
