@@ -72,7 +72,9 @@ def _parser() -> argparse.ArgumentParser:
         examples=_EXAMPLES,
     )
     options.add_attach(parser)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="what to do"
+    )
     listed = actions.add_parser("list", help="list the servers and their states; starts nothing")
     options.add_format(listed)
     added = actions.add_parser("add", help="write a server into your own configuration")
