@@ -11,7 +11,7 @@ from perdure.cli import command_table, commands, main, options
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
-    if not module.ispkg
+    if not module.ispkg and hasattr(import_module(module.name), "main")
 )
 NAMES = sorted(command_table.list_names())
 ENTRY = re.compile(r"^  ([a-z]+) +([A-Z])", re.MULTILINE)
