@@ -21,6 +21,7 @@ from perdure.schema.session.event import Deleted, SessionCreated, SessionEvent
 from perdure.schema.session.session import SessionInfo
 from perdure.schema.value import Value
 from perdure.store.log import projector
+from perdure.store.log.projection_cache import ProjectionCache
 from perdure.store.log.projector import Projected
 from perdure.store.processes.lease_table import Lease
 from perdure.store.processes.leases import Leases
@@ -28,9 +29,6 @@ from perdure.store.tables import attempt_table, row_checks, session_table
 from perdure.store.tables.location_table import LocationNumbers
 
 NO_EVENTS: Final = Seq(-1)
-_PROJECTED_KEPT_MAX: Final = 64
-_NOTHING_KEPT: Final = EventID("-"), projector.NOTHING_PROJECTED
-
 _ENDED: Final = manifest.BY_SHAPE[Deleted].stored
 _INSERT: Final = """
     INSERT INTO event (session_id, seq, id, type, location, data)
@@ -87,8 +85,6 @@ class Appended(Value):
 Within = Callable[[Transaction, Seq], Awaitable[None]]
 """Writes operational state in the transaction of an append; gets the last sequence."""
 Listener = Callable[[SessionID, tuple[StoredEvent, ...], LocationRef | None], None]
-
-
 _PreparedEvent = tuple[EventID, str, bytes, SessionEvent]
 """An event with its id, stored name and JSON."""
 
@@ -107,8 +103,7 @@ class EventStore:
         self._piece_events_max = piece_events_max
         self.leases = Leases(database, processes, is_running=attempt_table.is_running)
         self._locations = LocationNumbers()
-        self._projected: dict[SessionID, tuple[EventID, Projected]] = {}
-        """What the newest appends left, each with its last event. The newest is last."""
+        self._projections = ProjectionCache()
         self._listeners: list[Listener] = []
         self._live_listeners: list[Listener] = []
 
@@ -151,7 +146,10 @@ class EventStore:
         """
         assert 0 < len(events) <= (limits.FORK_EVENTS_MAX if copied else limits.APPEND_EVENTS_MAX)
         # Encoded before the transaction, which stops the writers of all processes.
-        prepared = [_prepare(self._ids.event(), event) for event in events]
+        prepared = [
+            (self._ids.event(), manifest.definition_of(event).stored, codec.encode(event), event)
+            for event in events
+        ]
 
         async def job(tx: Transaction) -> Appended:
             lease = await self.leases.hold_within(tx, session_id) if running else None
@@ -163,9 +161,7 @@ class EventStore:
             stored = await _insert(
                 tx, session_id, first, prepared, location=location, number=number
             )
-            # Projections are folds of the log: after the same event they are the same.
-            event_id, kept = self._projected.get(session_id, _NOTHING_KEPT)
-            known = kept if event_id == last_id else projector.NOTHING_PROJECTED
+            known = self._projections.get(session_id, last_id)
             projected = await projector.project(tx, session_id, first, events, known=known)
             if within is not None:
                 await within(tx, Seq(found + len(events)))
@@ -174,17 +170,11 @@ class EventStore:
         def committed(appended: Appended) -> None:
             if location is not None and appended.location_number is not None:
                 self._locations.remember(location, appended.location_number)
-            self._keep(session_id, appended)
+            self._projections.keep(session_id, appended.events[-1].id, appended.projected)
             announced = appended.events[-1:] if copied else appended.events
             self.announce(session_id, announced, location)
 
         return await self._database.write(job, committed=committed)
-
-    def _keep(self, session_id: SessionID, appended: Appended) -> None:
-        self._projected.pop(session_id, None)
-        if len(self._projected) >= _PROJECTED_KEPT_MAX:
-            del self._projected[next(iter(self._projected))]
-        self._projected[session_id] = appended.events[-1].id, appended.projected
 
     def announce(
         self,
@@ -377,10 +367,6 @@ async def insert_row(
             "data": data,
         },
     )
-
-
-def _prepare(id: EventID, event: SessionEvent) -> _PreparedEvent:
-    return id, manifest.definition_of(event).stored, codec.encode(event), event
 
 
 async def _insert(
