@@ -149,7 +149,7 @@ PLANTED_BUGS: Final = (
         symbol="core.compaction.transcript:text_of",
         edit=Before("message = omission.whole(message)"),
         promise="S36",
-        first=180,
+        first=42,
     ),
     PlantedBug(
         name="a history that is kept does not learn of an exclusion",
@@ -209,7 +209,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
-        first=105,
+        first=4,
     ),
     PlantedBug(
         name="the end of a task is never told",

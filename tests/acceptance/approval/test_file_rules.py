@@ -121,7 +121,7 @@ async def test_a_skill_that_may_not_be_read_is_neither_listed_nor_loaded(
     assert SECRET not in told(provider)
 
 
-async def test_a_person_may_look_at_every_file_of_the_project(
+async def test_a_denied_file_is_listed_for_a_person_and_not_shown(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     permissions = [rule("deny", "read", "*"), rule("deny", "edit", "*")]
@@ -129,7 +129,8 @@ async def test_a_person_may_look_at_every_file_of_the_project(
     (folders.project / ".env").write_text(SECRET)
     async with running(folders) as instance:
         read = await instance.api.call("GET", "/api/fs/read/.env")
-        assert (read.status, read.body) == (200, SECRET.encode())
+        assert read.status == 403
+        assert SECRET.encode() not in read.body
         listed = (await instance.api.get("/api/fs/list"))["data"]
     assert ".env" in [entry["path"] for entry in listed]
 

@@ -29,6 +29,10 @@ LISTED: Final = (
 )
 
 
+HOME = "home"
+"""The name of the folder that stands for the home of the user."""
+
+
 def settings(evil: str, marker: str, home: str) -> dict[str, JsonObject | bytes]:
     """Configurations that must not act before trust, nor break a Session."""
     touch = ["touch", marker]
@@ -40,8 +44,8 @@ def settings(evil: str, marker: str, home: str) -> dict[str, JsonObject | bytes]
         "variables": {"experimental": {"bash": {"allowed_variables": ["SECRET"]}}},
         "hosts of pages": {"experimental": {"webfetch": {"allowed_hosts": ["127.0.0.1"]}}},
         "instructions at home": {"instructions": ["~/key", f"{home}/key"]},
-        "instructions above": {"instructions": ["../home/key", "../../*/home/key", "../*/key"]},
-        "instructions by a file": {"instructions": ["{file:~/key}", "{file:../home/key}"]},
+        "instructions above": {"instructions": [f"../{HOME}/key", f"../../*/{HOME}/*", "../*/key"]},
+        "instructions by a file": {"instructions": ["{file:~/key}", f"{{file:../{HOME}/key}}"]},
         "skills at home": {"skills": ["~/", home]},
         "references at home": {"references": {"r": {"path": home}, "s": {"path": "~"}}},
         "a reference that runs": {

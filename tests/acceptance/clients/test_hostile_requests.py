@@ -353,7 +353,7 @@ async def test_without_the_password_nothing_is_told(
     guarded: SharedServer, headers: dict[str, str]
 ) -> None:
     for method, path in (
-        ("GET", "/api/health"),
+        ("GET", "/api/health/detail"),
         ("GET", "/api/session"),
         ("POST", CREATE),
         ("GET", "/api/event"),

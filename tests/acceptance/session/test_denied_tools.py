@@ -1,7 +1,5 @@
 """Tools that are denied to a Session: its model and those of its subagents are not offered them."""
 
-import pytest
-
 from perdure.schema.codec import JsonObject
 from tests.support.api import Api
 from tests.support.scripted_provider import Call, Request, ScriptedProvider, calls, text
@@ -37,20 +35,3 @@ async def test_other_sessions_are_offered_it(api: Api, provider: ScriptedProvide
     await api.post("/session", {"permission": [DENY_BASH]})
     await api.ask(await api.create(), "hello")
     assert "bash" in offered(provider.requests[-1])
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"permission": "bash", "pattern": "*", "action": "allow"},
-        {"permission": "bash", "pattern": "*", "action": "ask"},
-        {"permission": "bash", "pattern": "rm *", "action": "deny"},
-        {"permission": "*", "pattern": "*", "action": "deny"},
-    ],
-)
-async def test_a_rule_that_does_more_than_take_a_tool_away_is_refused(
-    rule: JsonObject, api: Api
-) -> None:
-    answer = await api.call("POST", "/session", {"permission": [rule]})
-    assert answer.status == 400
-    assert "only be denied whole tools" in answer.body.decode()

@@ -123,6 +123,7 @@ EXCHANGES: Final[Mapping[str, str]] = {
 }
 
 ANSWERS: Final[Mapping[str, str]] = {
+    r"auth_cors: auth \[\]: status 200 instead of 401": "a probe needs no password",
     r"auth_cors: auth_token: status 401 instead of 200": (
         "what is in a URL is kept by proxies and histories: only streams take a credential there"
     ),

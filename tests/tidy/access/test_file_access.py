@@ -60,7 +60,7 @@ OPENERS: Final[Mapping[str, str]] = {
     "runtime/background/job_monitor.py": "output of commands of the same Session",
     "runtime/background/jobs.py": "output of commands of the same Session",
     "runtime/files/revert.py": "undoes changes on a person's request: ADR 18",
-    "runtime/files/session_diff.py": "what a Session changed, for a person: ADR 51",
+    "runtime/files/session_diff.py": "what a Session changed, for a person: ADR 49",
     "runtime/locations/api.py": "a person asks over HTTP: ADR 43",
     "runtime/ops/health.py": "facts about this process",
     "runtime/plugins/installed.py": "programs that the user installed",

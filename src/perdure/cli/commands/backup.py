@@ -10,16 +10,24 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from perdure.cli import options, terminal
-from perdure.cli.data_files import FOLDERS, SECRETS, copy_file, copy_folder, sync
 from perdure.cli.problem import Problem
 from perdure.host import data_directory
+from perdure.host.credentials import file as credential_file
+from perdure.host.credentials.secrets import CURSOR_KEY_NAME, PASSWORD_NAME
 from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
+from perdure.location.tools.built_in import OUTPUT_DIRECTORY
 from perdure.ports import DatabaseError
+from perdure.runtime.files.snapshots import CONTENT_DIRECTORY
 from perdure.store import migrate
 from perdure.store.log import backup
 from perdure.store.log.backup import CheckedCopy
+
+FOLDERS: Final = (CONTENT_DIRECTORY, OUTPUT_DIRECTORY, "plans")
+"""What Sessions refer to. Trust and caches stay behind: they belong to one machine."""
+SECRETS: Final = (credential_file.NAME, CURSOR_KEY_NAME, PASSWORD_NAME)
 
 
 def main(argv: list[str]) -> int:
@@ -74,3 +82,43 @@ def _make(data_dir: str, target: str, secrets: Sequence[str]) -> CheckedCopy:
         shutil.rmtree(partial, ignore_errors=True)
     sync(os.path.dirname(target))
     return made
+
+
+def copy_folder(source: str, target: str) -> None:
+    """Copy the regular files below `source`, if it exists, into private folders.
+
+    A file that is deleted meanwhile is left out, and so are links.
+    """
+    if not os.path.isdir(source):
+        return
+    os.makedirs(target, mode=0o700, exist_ok=True)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            into = os.path.join(target, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                copy_folder(entry.path, into)
+            elif entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    copy_file(entry.path, into)
+    sync(target)
+
+
+def copy_file(source: str, target: str) -> None:
+    """Copy one file, private and synced. Raises OSError."""
+    with open(source, "rb") as reader, open(target, "xb", opener=_open_private) as writer:
+        shutil.copyfileobj(reader, writer)
+        writer.flush()
+        os.fsync(writer.fileno())
+
+
+def sync(directory: str) -> None:
+    """Make the names in a directory survive a power loss."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 
 from perdure.cli import options, terminal
-from perdure.cli.data_files import FOLDERS, SECRETS, copy_file, copy_folder, sync
+from perdure.cli.commands.backup import FOLDERS, SECRETS, copy_file, copy_folder, sync
 from perdure.cli.problem import Problem
 from perdure.host import data_directory
 from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError

@@ -9,8 +9,6 @@ import os
 import socket
 from typing import Final
 
-from perdure.host.sandbox import kernel
-
 HOST: Final = "127.0.0.1"
 PORT: Final = 3128
 """As core.sandbox.proxy_environment has them, which the launcher does not load."""
@@ -44,6 +42,9 @@ class Offer:
 
 def connect(path: str) -> socket.socket:
     """A connection to a local socket, whose path may be longer than such a path can be."""
+    # Loaded here: the server loads this module, and only a command that uses the proxy needs it.
+    from perdure.host.sandbox import kernel
+
     folder = kernel.open_path(os.path.dirname(path))
     if folder is None:
         raise FileNotFoundError(2, "there is no proxy", path)

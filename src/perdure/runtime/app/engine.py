@@ -250,9 +250,14 @@ def _build_outputs(deps: EngineDeps) -> ToolOutputStore:
 def _watch_trust(deps: EngineDeps, registry: LocationRegistry, background: Background) -> Locations:
     """The Locations for clients, which are told of changes of trust."""
     hub = deps.hub
-    locations = Locations(registry, publish=lambda ref, event: hub.publish(event, ref))
-    watching = locations.watch_trust(lambda: hub.has_readers, deps.platform.clock)
-    background.start(watching, name="trust")
+
+    def start() -> None:
+        watching = locations.watch_trust(lambda: hub.has_readers, deps.platform.clock)
+        background.start(watching, name="trust")
+
+    locations = Locations(
+        registry, publish=lambda ref, event: hub.publish(event, ref), start_watching=start
+    )
     return locations
 
 

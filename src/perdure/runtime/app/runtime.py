@@ -36,7 +36,6 @@ from perdure.runtime.live_hub import LiveHub
 from perdure.runtime.ops.health import HealthReport
 from perdure.runtime.ops.metrics import Metrics
 from perdure.runtime.session.changes import SessionChanges
-from perdure.runtime.session.children import SessionChildren
 from perdure.runtime.session.command import SessionCommands
 from perdure.runtime.session.deletion import SessionDeletions
 from perdure.runtime.session.fork import SessionForks
@@ -46,6 +45,7 @@ from perdure.runtime.session.sessions import Sessions, SessionServices
 from perdure.runtime.session.shell import SessionShells
 from perdure.runtime.session.snapshots import SessionSnapshots
 from perdure.runtime.session.todos import SessionTodos
+from perdure.runtime.session.tree import SessionChildren
 from perdure.runtime.session.usage import SessionUsages
 from perdure.runtime.tasks import Background
 from perdure.schema.ids import SessionID

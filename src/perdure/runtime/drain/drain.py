@@ -19,6 +19,7 @@ from perdure.core.session.recovery import AskPerson, Attempt, classify
 from perdure.core.session.retry import Retry
 from perdure.llm.error import LLMError
 from perdure.ports import DatabaseError, Transaction
+from perdure.runtime.coordination.pending_calls import asks_person
 from perdure.runtime.drain.crash_recovery import CrashRecovery
 from perdure.runtime.drain.cut_steps import CutSteps
 from perdure.runtime.drain.turn import DrainState, Turn, TurnServices
@@ -31,7 +32,7 @@ from perdure.runtime.turn.boundary import (
     SessionMovedError,
     StaleReadError,
 )
-from perdure.runtime.turn.ownership import SessionOwnership, asks_person
+from perdure.runtime.turn.ownership import SessionOwnership
 from perdure.runtime.turn.turn_end import TURN_INTERRUPTED, TurnEnd
 from perdure.runtime.turn.turn_input import TurnInput
 from perdure.schema.errors import InvalidRequestError, SessionNotFoundError

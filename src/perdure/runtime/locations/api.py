@@ -36,13 +36,20 @@ class Locations:
         locations: LocationRegistry,
         *,
         publish: Callable[[LocationRef, LiveEvent], None] = lambda ref, event: None,
+        start_watching: Callable[[], None] = lambda: None,
     ) -> None:
         self._locations = locations
+        self._start_watching = start_watching
+        self._watching = False
         self._publish = publish
         self._told: dict[LocationRef, TrustInfo] = {}
         """What clients know of the trust of open Locations."""
 
     async def info(self, ref: LocationRef) -> LocationInfo:
+        if not self._watching:
+            # With the first use: the engine may be built outside of its event loop.
+            self._watching = True
+            self._start_watching()
         return await self._locations.info(ref)
 
     async def agents(self, ref: LocationRef) -> tuple[AgentInfo, ...]:
@@ -116,7 +123,7 @@ class Locations:
 class Files:
     """Each method raises InvalidRequestError for a directory that cannot be a Location.
 
-    A person asks, so no rule asks back; but content that a rule denies is not shown (ADR 51).
+    A person asks, so no rule asks back; but content that a rule denies is not shown (ADR 49).
     """
 
     def __init__(self, locations: LocationRegistry) -> None:

@@ -18,7 +18,7 @@ from perdure.core.session.recovery import (
 )
 from perdure.ports import Transaction
 from perdure.runtime.coordination.coordinator import RunCoordinator
-from perdure.runtime.turn.ownership import asks_person
+from perdure.runtime.coordination.pending_calls import asks_person
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.session.message import AssistantMessage

@@ -1,15 +1,33 @@
-"""A Session together with all below it: loaded and interrupted as one.
+"""A Session together with those below it: listed, loaded, and interrupted as one.
 
 Invariant: an interrupted child does not report to its parent, so an interrupted parent stays idle.
 """
 
-from perdure.ports import Transaction
+from perdure.ports import Database, Transaction
 from perdure.runtime.coordination.session_activity import SessionActivity
+from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.value import Value
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import session_table, task_table
+
+
+class SessionChildren:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list_children(self, session_id: SessionID) -> tuple[bytes, ...]:
+        """Return the JSON of each child, oldest first. Raises SessionNotFoundError."""
+
+        async def job(tx: Transaction) -> tuple[bytes, ...]:
+            if await session_table.load_json(tx, session_id) is None:
+                raise SessionNotFoundError(session_id)
+            found = await session_table.children(tx, session_id)
+            made = [await session_table.load_json(tx, child_id) for child_id in found]
+            return tuple(data for data in made if data is not None)
+
+        return await self._database.read(job)
 
 
 class SessionTree(Value):

@@ -20,6 +20,7 @@ from perdure.core.session import recovery
 from perdure.core.session.recovery import AskPerson, Attempt
 from perdure.core.session.retry import Retry
 from perdure.ports import DatabaseError, Transaction
+from perdure.runtime.coordination.pending_calls import asks_person, waits_for_person
 from perdure.runtime.tasks import shielded
 from perdure.runtime.turn import failed_step
 from perdure.runtime.turn.history_cache import HistoryCache
@@ -146,7 +147,7 @@ class SessionOwnership:
         async def look(tx: Transaction, before: Lease | None) -> _Left:
             left_behind = self._store.leases.is_held_by_other(before) or session_id in self._cut_off
             # A run that waits for a person did not bring its process down.
-            if left_behind and not await _waits_for_person(tx, session_id):
+            if left_behind and not await waits_for_person(tx, session_id):
                 await attempt_table.count_death(tx, session_id)
             await attempt_table.take_over(tx, session_id)
             return await _load_left(tx, session_id)
@@ -307,25 +308,6 @@ async def _load_left(tx: Transaction, session_id: SessionID) -> _Left:
         stopped=await interrupt_table.is_requested(tx, session_id),
         asks=await asks_person(tx, session_id),
     )
-
-
-async def asks_person(tx: Transaction, session_id: SessionID) -> bool:
-    """Whether calls of the newest step have yet to go on with the answer of a person."""
-    newest = await message_table.latest_conversation_message(tx, session_id)
-    if newest is None or recovery.find_cut_step([newest.message()]) is None:
-        return False
-    return bool(await pending_table.list_waiting_calls(tx, session_id, newest.id))
-
-
-async def _waits_for_person(tx: Transaction, session_id: SessionID) -> bool:
-    """Whether every open call of the newest step waits for the answer of a person."""
-    newest = await message_table.latest_conversation_message(tx, session_id)
-    step = None if newest is None else recovery.find_cut_step([newest.message()])
-    if step is None:
-        return False
-    rows = await pending_table.list_of_step(tx, session_id, step.id)
-    waiting = {row.call_id for row in rows if row.answer is None}
-    return bool(waiting) and recovery.open_calls(step) <= waiting
 
 
 async def _list_void(tx: Transaction, facts: list[SessionEvent]) -> list[PendingRequest]:

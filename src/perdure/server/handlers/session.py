@@ -65,6 +65,7 @@ async def create(call: Call[None, CreateSession]) -> SessionInfo:
         location=location,
         title=body.title,
         metadata=body.metadata,
+        permissions=body.permissions,
     )
 
 
