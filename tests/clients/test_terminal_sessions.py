@@ -80,7 +80,8 @@ async def test_another_model_answers_after_a_switch(
     await tui.until("other-model", without=["Demo"])
     tui.press("enter")
     await tui.until("Build · other-model", without=["Select model"])
-    await ask(tui, "who are you", "ok")
+    provider.then(text("I am the other one."))
+    await ask(tui, "who are you", "I am the other one.")
     assert provider.requests[-1].body["model"] == "other-model"
 
 
@@ -100,7 +101,10 @@ async def test_the_terminal_goes_on_after_the_server_was_restarted(
 
 
 async def test_a_session_is_compacted(tui: Terminal, provider: ScriptedProvider) -> None:
-    await converse(tui, provider)
+    # Long enough that its summary is shorter.
+    provider.then(text(f"{'A long answer. ' * 4_000}And its end."), text("Short answer."))
+    await ask(tui, "first prompt", "And its end.")
+    await ask(tui, "second prompt", "Short answer.")
     provider.then(text("The summary of it all."))
     await choose(tui, "/compact", "Compact session")
     await tui.until("Compaction", "The summary of it all.")

@@ -258,7 +258,9 @@ async def test_prompts_and_reverts_at_once_lose_no_admission(
             )
         )
     )
-    assert {answer.status for answer in answers} <= {200, 204}
+    # One revert at a time: another one meanwhile is told that the Session is busy.
+    assert {answer.status for answer in answers[1::3]} == {200}
+    assert {answer.status for answer in answers} <= {200, 204, 409}
     is_staged = False
     for fact in await api.facts(session):
         assert fact != "prompt.admitted" or not is_staged

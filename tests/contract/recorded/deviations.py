@@ -124,9 +124,6 @@ EXCHANGES: Final[Mapping[str, str]] = {
 
 ANSWERS: Final[Mapping[str, str]] = {
     r"auth_cors: auth \[\]: status 200 instead of 401": "a probe needs no password",
-    r"auth_cors: auth_token: status 401 instead of 200": (
-        "what is in a URL is kept by proxies and histories: only streams take a credential there"
-    ),
     r"auth_cors: (doc|unknown path|root) no auth: a body is new": "every failure is told in JSON",
     r"auth_cors: pty connect bogus ticket no auth: status 403 instead of 404": (
         "who has no good ticket does not learn which terminals there are"
