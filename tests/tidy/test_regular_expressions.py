@@ -81,6 +81,7 @@ def test_a_page_of_unclosed_elements() -> None:
         assert seconds(lambda page=page: list(html_tokens.tokens(page))) < SECONDS_MAX
 
 
+@pytest.mark.timeout(300)
 def test_a_quadratic_pattern_would_be_found() -> None:
     """The check itself: patterns as they have been in this package."""
     for source, method in (

@@ -130,9 +130,11 @@ class MarkdownText:
                 at = mark.start()
             before = text[at - 1] if at else self._before
             found = _match_inline(text, at, base, before=before)
+            # What follows may change what a mark at the end means: `*1*` and then `*`.
+            is_open = found is None or found[1] == len(text)
+            if is_open and not is_complete and len(text) - at < _INLINE_CHARS_MAX:
+                break
             if found is None:
-                if not is_complete and len(text) - at < _INLINE_CHARS_MAX:
-                    break
                 spans.append(Span(text[at], base))
                 at += 1
             else:
