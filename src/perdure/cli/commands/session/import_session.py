@@ -6,23 +6,20 @@ made from what the export says about the Session.
 """
 
 import os
-import sys
-from typing import Final, cast
+from typing import Final
 
-import msgspec
-
-from perdure.cli import options, session_client, terminal
+from perdure.cli import export_file, options, session_client, terminal
 from perdure.cli.problem import Problem
 from perdure.cli.session_source import open_store
+from perdure.core.export import chain, copy
 from perdure.host.environment import Environment
-from perdure.schema import codec, ids
+from perdure.schema import ids
 from perdure.schema.codec import JsonObject
 from perdure.schema.ids import EventID, Seq, SessionID
 from perdure.store.log import import_log
 from perdure.store.log.event_store import EventStore
 from perdure.store.log.import_log import ReplayedEvent, ReplayError
 
-_FILE_BYTES_MAX: Final = 1_000_000_000
 _CREATED: Final = "session.created.1"
 _VERSION: Final = "imported"
 
@@ -31,7 +28,7 @@ def main(argv: list[str]) -> int:
     parser = options.make_parser(
         "import",
         "Store a Session that `perdure export` printed. Nothing of it runs until it gets a\n"
-        "prompt. Importing it again adds what is new.",
+        "prompt. Importing it again adds what is new. A file that was changed is refused.",
         examples="perdure import session.json\nperdure export ses_... | perdure import -",
     )
     parser.add_argument("file", metavar="FILE", help="file that was exported; `-` reads stdin")
@@ -40,8 +37,22 @@ def main(argv: list[str]) -> int:
         metavar="DIR",
         help="let the Session work in DIR (default: its directory, or this one if that is absent)",
     )
+    parser.add_argument(
+        "--copy",
+        action="store_true",
+        help="store it under new ids, beside the original; the same file gives the same copy",
+    )
+    parser.add_argument(
+        "--unverified",
+        action="store_true",
+        help="store it even if the file was changed after its export",
+    )
     given = parser.parse_args(argv)
-    exported = _read(given.file)
+    exported, _ = export_file.load(given.file)
+    if not given.unverified:
+        _require_unchanged(given.file, exported)
+    if given.copy:
+        exported = _copy(exported)
     environment = options.read_environment(given.data_dir)
     session_id, count = session_client.run(_import(environment, exported, given.directory))
     terminal.print_output(f"{session_id} is imported, {count:,} events\n")
@@ -69,25 +80,25 @@ async def _import(
     return session_id, total
 
 
-def _read(path: str) -> JsonObject:
-    shown = terminal.one_line(path)
+def _require_unchanged(path: str, exported: JsonObject) -> None:
+    """An export of an older version has no seal, and nothing to check."""
+    if not chain.is_sealed(exported):
+        return
     try:
-        if path == "-":
-            data = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise Problem(f"{shown}: {error.strerror or error}") from error
-    if len(data) > _FILE_BYTES_MAX:
-        raise Problem(f"{shown} is larger than {_FILE_BYTES_MAX:,} bytes")
+        export_file.verify(path, exported)
+    except Problem as problem:
+        raise Problem(f"{problem}; `--unverified` imports it all the same") from problem
+
+
+def _copy(exported: JsonObject) -> JsonObject:
     try:
-        exported = codec.decode_any(data)
-    except msgspec.DecodeError as error:
-        raise Problem(f"{shown} is not JSON: {error}") from error
-    if not isinstance(exported, dict) or not {"session", "events"} <= exported.keys():
-        raise Problem(f"{shown} is not an export of a Session; `perdure export` prints one")
-    return cast("JsonObject", exported)
+        return copy.copy(exported)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> Problem:
+    return Problem(f"the export is damaged: {type(error).__name__} {error}")
 
 
 def _list_events(exported: JsonObject, directory: str | None) -> list[ReplayedEvent]:
@@ -100,7 +111,7 @@ def _list_events(exported: JsonObject, directory: str | None) -> list[ReplayedEv
         replayed = [_to_replayed(session_id, event) for event in events]
         seed = _make_seed(session, replayed, directory or _find_directory(session))
     except (KeyError, TypeError, AttributeError) as error:
-        raise Problem(f"the export is damaged: {type(error).__name__} {error}") from error
+        raise _damaged(error) from error
     created = ReplayedEvent(
         id=EventID(f"evt_{session_id.removeprefix('ses_')}"),
         type=_CREATED,
