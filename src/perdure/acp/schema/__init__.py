@@ -1,0 +1,1 @@
+"""The messages of the protocol as records: what editors ask, are answered and are told."""

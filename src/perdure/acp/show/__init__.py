@@ -1,0 +1,1 @@
+"""Values of the contract in the form of the protocol, and back. Nothing here reads or writes."""

@@ -1,0 +1,1 @@
+"""JSON-RPC over lines: the way to an editor and back, without any meaning."""
