@@ -29,6 +29,8 @@ class McpProcess(Confidential, kw_only=True):
     arguments: tuple[str, ...]
     directory: str
     environment: Mapping[str, str]
+    limits: str = ""
+    """What it cannot do, in words; empty if it may do everything. Told when it fails."""
 
 
 class McpEndpoint(Confidential, kw_only=True):

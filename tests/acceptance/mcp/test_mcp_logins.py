@@ -1,13 +1,16 @@
 """Logins to remote MCP servers: found by their metadata, made in a browser, renewed and removed."""
 
 import socket
+from base64 import b64encode
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+import pytest
 
 from perdure.schema.codec import JsonObject
 from tests.acceptance.mcp.mcp_project import ALLOWED, offered_by, results
 from tests.support.api import Api
-from tests.support.authorization_server import authorization_server, browse
+from tests.support.authorization_server import CLIENT, authorization_server, browse
 from tests.support.instance import running
 from tests.support.mcp.protected_server import protected_server
 from tests.support.project import make_folders
@@ -100,6 +103,44 @@ async def test_a_login_is_kept_over_a_restart_and_sent_to_its_origin_alone(
         assert set(another.seen) == {""}
 
 
+@pytest.mark.parametrize("place", ["header", "body"])
+async def test_the_secret_of_a_registered_client_goes_to_its_token_server_alone(
+    place: str, tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    secret = "of the client/&%+"
+    async with authorization_server() as logins, protected_server(logins) as server:
+        if place == "body":
+            server.secret_ways = ["client_secret_post"]
+        folders = make_folders(tmp_path, provider)
+        oauth = {
+            "client_id": CLIENT,
+            "client_secret": secret,
+            "callback_port": free_port(),
+        }
+        entry: JsonObject = {"type": "remote", "url": server.url, "oauth": oauth}
+        folders.configure_user(mcp={"it": entry}, **ALLOWED)
+        async with running(folders) as instance:
+            attempt = (await instance.api.post("/api/mcp/it/login"))["data"]
+            assert secret not in attempt["url"]
+            await browse(logins.grant(attempt["url"])[1])
+            session = await instance.api.create()
+            provider.then(calls(Call("it_say", {})), text("done"))
+            await instance.api.ask(session, "say it")
+        assert results(provider.requests[-1]) == ["said"]
+        assert server.registered == []
+        (asked,) = logins.asked
+        (headers,) = logins.headers
+        if place == "body":
+            assert (asked["client_secret"], headers.get("authorization")) == (secret, None)
+        else:
+            basic = b64encode(f"{CLIENT}:of+the+client%2F%26%25%2B".encode()).decode()
+            assert (asked.get("client_secret"), headers["authorization"]) == (
+                None,
+                f"Basic {basic}",
+            )
+        assert not any(secret in seen for seen in server.seen)
+
+
 async def test_a_server_without_a_login_says_so(tmp_path: Path, provider: ScriptedProvider) -> None:
     folders = make_folders(tmp_path, provider)
     servers = {
@@ -109,7 +150,7 @@ async def test_a_server_without_a_login_says_so(tmp_path: Path, provider: Script
         "secret": {
             "type": "remote",
             "url": "http://127.0.0.1:9/mcp",
-            "oauth": {"client_id": "a", "client_secret": "b"},
+            "oauth": {"client_secret": "b"},
         },
     }
     folders.configure_user(mcp=servers)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from perdure.schema import codec
-from perdure.schema.codec import JsonObject
+from perdure.schema.codec import JsonObject, JsonValue
 from tests.support.authorization_server import CLIENT, AuthorizationServer
 
 _TOOL: JsonObject = {"name": "say", "description": "Say.", "inputSchema": {"type": "object"}}
@@ -21,6 +21,8 @@ class ProtectedServer:
         self.logins = logins
         self.port = 0
         self.registered: list[JsonObject] = []
+        self.secret_ways: list[JsonValue] | None = None
+        """How the token server takes the secret of a client; None says nothing."""
         self.revoked: set[str] = set()
         """Tokens that do not work any more."""
         self.seen: list[str] = []
@@ -38,7 +40,11 @@ class ProtectedServer:
             case "/.well-known/oauth-protected-resource/mcp":
                 return 200, {"resource": self.url, "authorization_servers": [origin]}
             case "/.well-known/oauth-authorization-server":
+                ways: JsonObject = {}
+                if self.secret_ways is not None:
+                    ways = {"token_endpoint_auth_methods_supported": self.secret_ways}
                 return 200, {
+                    **ways,
                     "issuer": origin,
                     "authorization_endpoint": f"{self.logins.url}/authorize",
                     "token_endpoint": f"{self.logins.url}/token",

@@ -110,6 +110,29 @@ def configured_servers(documents: Sequence[Document]) -> McpSettings:
     )
 
 
+def make_server(
+    name: str,
+    entry: McpServerEntry,
+    *,
+    of_project: bool = False,
+    timeouts: Iterable[McpTimeout] = (),
+) -> McpServer | str:
+    """The server of an entry, or why it cannot be used, in words that repeat no value."""
+    reason = _name_problem(name)
+    target = _target(entry)
+    if reason is not None or isinstance(target, str):
+        return reason or str(target)
+    times = _times((*timeouts, *(() if entry.timeout is UNSET else (entry.timeout,))))
+    return McpServer(
+        name=name,
+        target=target,
+        disabled=entry.disabled is True,
+        of_project=of_project,
+        startup_seconds=times.startup,
+        request_seconds=times.request,
+    )
+
+
 class _Parts:
     """What the documents say about one server, merged."""
 
@@ -139,19 +162,8 @@ def _make_server(
     if entry == McpServerEntry(disabled=entry.disabled):
         # It switches a server that no document names here.
         return None
-    reason = _name_problem(name)
-    target = _target(entry)
-    if reason is not None or isinstance(target, str):
-        return _problem(name, parts, f"is ignored: {reason or target}")
-    times = _times((*timeouts, *(() if entry.timeout is UNSET else (entry.timeout,))))
-    return McpServer(
-        name=name,
-        target=target,
-        disabled=entry.disabled is True,
-        of_project=parts.of_project,
-        startup_seconds=times.startup,
-        request_seconds=times.request,
-    )
+    made = make_server(name, entry, of_project=parts.of_project, timeouts=timeouts)
+    return _problem(name, parts, f"is ignored: {made}") if isinstance(made, str) else made
 
 
 def _target(entry: McpServerEntry) -> McpProgram | McpAddress | str:

@@ -148,7 +148,8 @@ class McpTools:
         await self._servers.load_known()
         known = self._servers.known()
         registry = self._registry()
-        others = frozenset(registry.names() - self._registered.keys() - tool_names.OWN)
+        # What is listed is of MCP servers too: of these, or of those that they lie over.
+        others = frozenset(registry.names_for_all())
         seen = (tuple((one.server.name, one.list.digest) for one in known), others)
         if seen == self._seen:
             return

@@ -13,6 +13,7 @@ from typing import Final
 from perdure.core import limits
 from perdure.core.mcp import restart, tool_list
 from perdure.core.mcp.tool_list import McpToolList
+from perdure.core.settings import session_mcp
 from perdure.core.settings.mcp_servers import McpServer
 from perdure.location.mcp.calls import OpenCalls
 from perdure.location.mcp.tool_lists import ToolLists
@@ -63,6 +64,8 @@ class RunningServer:
         self.problems: tuple[str, ...] = ()
         self.tried = asyncio.Event()
         """Set when the first start has succeeded or failed."""
+        self._limits = ""
+        """What it cannot do, where it runs in a sandbox."""
         self._deps = deps
         self._calls = OpenCalls(server.name, deps.questions)
         self._connection: McpConnection | None = None
@@ -138,6 +141,7 @@ class RunningServer:
         try:
             async with asyncio.timeout(seconds) as limit:
                 target = await self._deps.resolve(self.server)
+                self._limits = target.limits if isinstance(target, McpProcess) else ""
                 handlers = McpHandlers(
                     changed=self._on_list_changed, elicit=self._calls.elicit, roots=self._deps.roots
                 )
@@ -244,9 +248,10 @@ class RunningServer:
     def _fail(self, why: str, *, status: McpStatus = "failed") -> None:
         if self._stopped or self._woken.is_set():
             return
-        logger.warning("MCP server %s: %s", self.server.name, why)
         # It may quote the last words of a program, or the answer of a server.
-        self.error = redaction.redact_message(why)
+        told = "; ".join(filter(None, (why, self._limits)))
+        self.error = redaction.redact_message(told, session_mcp.secrets_of(self.server))
+        logger.warning("MCP server %s: %s", self.server.name, self.error)
         self._set_status(status)
         self.tried.set()
 

@@ -239,7 +239,10 @@ class McpServers:
             program.command, directory=directory, environment=variables
         )
         return McpProcess(
-            arguments=contained.arguments, directory=directory, environment=contained.environment
+            arguments=contained.arguments,
+            directory=directory,
+            environment=contained.environment,
+            limits=_limits(environment.containment) if contained.is_confined else "",
         )
 
     def _describe(self, server: McpServer, tools: tuple[str, ...]) -> McpServerInfo:
@@ -255,3 +258,18 @@ class McpServers:
             error=UNSET if running is None or running.error is None else running.error,
             problems=() if running is None else running.problems,
         )
+
+
+def _limits(containment: Containment) -> str:
+    """What the server of a project cannot do, for a person who wonders why it fails."""
+    policy = containment.policy()
+    network = "no network"
+    if policy.network:
+        network = "the network"
+    elif policy.hosts is not None:
+        network = "only the hosts of sandbox.network"
+    return (
+        f"the project names it, so it runs in the sandbox, with {network}, and writes only to the"
+        " project and to sandbox.writable of your own configuration; docs/howto/mcp.md says what"
+        " such a server needs"
+    )

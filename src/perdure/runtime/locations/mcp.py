@@ -22,6 +22,7 @@ from perdure.runtime.locations.integrations import Integrations
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
 from perdure.schema.errors import McpServerNotFoundError
+from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationRef
 from perdure.schema.models.integration import Attempt
 from perdure.schema.settings.mcp import McpServerInfo
@@ -44,30 +45,40 @@ class McpServersOfLocations:
         self._integrations = integrations
         self._transport = transport
 
-    async def list(self, ref: LocationRef) -> tuple[McpServerInfo, ...]:
-        location = await self._locations.get(ref)
-        await location.mcp.current()
-        return location.mcp.describe()
+    async def list(
+        self, ref: LocationRef, *, session: SessionID | None = None
+    ) -> tuple[McpServerInfo, ...]:
+        """The servers of a Location, with `session` also those of the Session."""
+        async with self._locations.hold(ref, session=session) as location:
+            await location.mcp.current()
+            return location.mcp.describe()
 
-    async def restart(self, ref: LocationRef, name: str) -> McpServerInfo:
+    async def restart(
+        self, ref: LocationRef, name: str, *, session: SessionID | None = None
+    ) -> McpServerInfo:
         """Start a server again, or for the first time; it may still be starting afterwards."""
-        location = await self._locations.get(ref)
-        server = _find(location, name)
-        if not location.mcp_servers.restart(server.name):
-            raise login_attempt.refused(f"The MCP server {name} is disabled in the configuration")
-        return next(info for info in await self.list(ref) if info.name == name)
+        async with self._locations.hold(ref, session=session) as location:
+            server = _find(location, name)
+            if not location.mcp_servers.restart(server.name):
+                raise login_attempt.refused(
+                    f"The MCP server {name} is disabled in the configuration"
+                )
+            await location.mcp.current()
+            return next(info for info in location.mcp.describe() if info.name == name)
 
-    async def login(self, ref: LocationRef, name: str) -> Attempt:
+    async def login(
+        self, ref: LocationRef, name: str, *, session: SessionID | None = None
+    ) -> Attempt:
         """Begin a login, which the user completes in a browser."""
-        server = _find(await self._locations.get(ref), name)
-        target = server.target
+        async with self._locations.hold(ref, session=session) as location:
+            target = _find(location, name).target
         if not isinstance(target, McpAddress):
             raise login_attempt.refused(f"The MCP server {name} is a program and has no login")
         if target.oauth is None:
             raise login_attempt.refused(f"The MCP server {name} has `oauth: false`: no login")
-        if target.oauth.client_secret:
+        if target.oauth.client_secret and not target.oauth.client_id:
             raise login_attempt.refused(
-                "`oauth.client_secret` is not supported: this program is a public client"
+                "`oauth.client_secret` belongs to an `oauth.client_id`, which is missing"
             )
         try:
             return await self._begin(name, target, target.oauth)

@@ -22,5 +22,7 @@ class McpServerInfo(Record):
     """The names that models are offered them by."""
     error: str | UnsetType = UNSET
     """Why it failed, or what to do."""
+    session: bool = False
+    """Whether only the Session that was asked about uses it."""
     problems: tuple[str, ...] = ()
     """Tools that were left out, and why."""

@@ -1,0 +1,1 @@
+"""The commands about the Model Context Protocol: our servers, and this program as one."""
