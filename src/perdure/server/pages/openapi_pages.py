@@ -1,7 +1,7 @@
-"""The pages beside the contract: its OpenAPI document, the same as HTML, and a page at `/`.
+"""The contract as an OpenAPI document and as HTML, and the page at `/` if no web page was built.
 
 Each is made on its first request, with modules that are loaded then, and kept. They are not part
-of the contract, and tell nothing of this instance but its version.
+of the contract, and tell nothing of this instance but its version, which `/` does not tell.
 """
 
 from functools import cache
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 from perdure.protocol.api import API
 from perdure.schema import codec
 from perdure.server.http.asgi import Header
+from perdure.server.pages.web_page import START_PATH
 from perdure.server.response import JSON, Response
 from perdure.version import __version__
 
 if TYPE_CHECKING:
-    from perdure.server.reference_page import Document
+    from perdure.server.pages.reference_page import Document
 
 DOCUMENT_PATH: Final = b"/openapi.json"
 PAGE_PATH: Final = b"/doc"
-START_PATH: Final = b"/"
 PATHS: Final = frozenset({DOCUMENT_PATH, PAGE_PATH, START_PATH})
 METHODS: Final = ("GET", "HEAD")
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
@@ -28,10 +28,10 @@ _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 @cache
 def get_page(path: bytes) -> Response:
     """The answer at one of `PATHS`."""
-    page = import_module("perdure.server.reference_page")
+    page = import_module("perdure.server.pages.reference_page")
     if path == START_PATH:
-        start = import_module("perdure.server.start_page")
-        return _html(start.render(__version__), page.SECURITY_POLICY)
+        start = import_module("perdure.server.pages.start_page")
+        return _html(start.PAGE, page.SECURITY_POLICY)
     contract = import_module("perdure.openapi.contract").compile_contract(API)
     emitter = import_module("perdure.openapi.document")
     document: Document = emitter.document(contract, title="Perdure", version=__version__)

@@ -3,8 +3,8 @@
 from html.parser import HTMLParser
 
 from perdure.protocol.api import API
-from perdure.server import reference_page
-from perdure.server.reference_page import Document, Operation, Schema
+from perdure.server.pages import reference_page
+from perdure.server.pages.reference_page import Document, Operation, Schema
 from tests.support.raw_http import call
 
 

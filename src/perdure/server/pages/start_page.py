@@ -1,17 +1,16 @@
-"""Renders the page at `/`: what this server is, and where its description is. It shows no data."""
+"""The page at `/` of a server whose web page was not built: what this is, and no data."""
 
-from html import escape
 from typing import Final
 
-from perdure.server.reference_page import STYLE_ELEMENT
+from perdure.server.pages.reference_page import STYLE_ELEMENT
 
-_PAGE: Final = """<!doctype html>
+PAGE: Final = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>{style}</head>
-<body><main><h1>{title}</h1>
+<title>Perdure</title>{STYLE_ELEMENT}</head>
+<body><main><h1>Perdure</h1>
 <p>This is the HTTP server of Perdure, a durable runtime for sessions of coding agents.
-It has no web page of its own: programs talk to it.</p>
+Its web page is not built: run <code>make web</code> in the repository and load this page again.</p>
 <ul>
 <li><a href="/doc">Every operation and every shape</a>, also as
 <a href="/openapi.json">an OpenAPI document</a></li>
@@ -22,7 +21,3 @@ It has no web page of its own: programs talk to it.</p>
 running a server, <code>docs/compatibility.md</code> for clients that work with it</li>
 </ul></main></body></html>
 """
-
-
-def render(version: str) -> str:
-    return _PAGE.format(title=escape(f"Perdure {version}"), style=STYLE_ELEMENT)

@@ -1,0 +1,1 @@
+"""`perdure web`, and the build of the page in a clone."""

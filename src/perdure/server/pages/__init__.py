@@ -1,0 +1,1 @@
+"""Pages beside the contract: the web page, the description of the contract, the metrics."""
