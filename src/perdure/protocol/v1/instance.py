@@ -96,7 +96,6 @@ WORKSPACE_ADAPTERS: Final = declare(
     "experimental.workspace.adapter.list",
     tuple[V1Adapter, ...],
 )
-MCP: Final = declare("GET", "/mcp", "mcp.status", dict[str, JsonObject])
 TOOLS: Final = declare(
     "GET", "/experimental/tool", "tool.list", tuple[V1Tool, ...], query=ListV1Tools
 )
@@ -123,7 +122,6 @@ ENDPOINTS: Final = (
     WORKSPACES,
     WORKSPACE_STATUS,
     WORKSPACE_ADAPTERS,
-    MCP,
     TOOLS,
     TOOL_IDS,
     LANGUAGE_SERVERS,

@@ -10,7 +10,14 @@ from perdure.protocol.v1.endpoint import declare
 
 _SHARING: Final = "Sharing is not offered: this server sends no conversation to other machines"
 _WORKSPACES: Final = "Workspaces are not offered: a Session works in a directory of this machine"
-_MCP: Final = "MCP servers are not offered yet: none can be added or connected"
+_MCP: Final = (
+    "Which MCP servers there are is decided by the configuration, because they are programs that"
+    " run: edit `mcp` in opencode.json; a change counts from the next turn on"
+)
+_BROWSER: Final = (
+    "The server opens no browser: begin with POST /mcp/{name}/auth, and open the address that it"
+    " answers"
+)
 _COPIES: Final = "Copies of a project are not offered: create a work tree with git"
 _SYNC: Final = "Synchronising servers is not offered: the log of a Session has one owner"
 _CONSOLE: Final = "OpenCode accounts are not offered: this server belongs to no organisation"
@@ -53,11 +60,7 @@ REASONS: Final[tuple[tuple[Method, str, str, str], ...]] = (
     ("POST", "/project/git/init", "project.initGit", _GIT),
     ("POST", "/vcs/apply", "vcs.apply", _GIT),
     ("POST", "/mcp", "mcp.add", _MCP),
-    ("POST", "/mcp/{name}/auth", "mcp.auth.start", _MCP),
-    ("DELETE", "/mcp/{name}/auth", "mcp.auth.remove", _MCP),
-    ("POST", "/mcp/{name}/auth/callback", "mcp.auth.callback", _MCP),
-    ("POST", "/mcp/{name}/auth/authenticate", "mcp.auth.authenticate", _MCP),
-    ("POST", "/mcp/{name}/connect", "mcp.connect", _MCP),
+    ("POST", "/mcp/{name}/auth/authenticate", "mcp.auth.authenticate", _BROWSER),
     ("POST", "/mcp/{name}/disconnect", "mcp.disconnect", _MCP),
     (
         "POST",

@@ -30,6 +30,8 @@ def permission(asked: PermissionRequest) -> V1PermissionRequest:
         metadata.setdefault("filepath", ", ".join(asked.resources))
     if asked.changes:
         metadata.setdefault("diff", "".join(change.patch for change in asked.changes))
+    if asked.notes:
+        metadata.setdefault("notes", asked.notes)
     source = asked.source
     return V1PermissionRequest(
         id=asked.id,

@@ -6,6 +6,8 @@ from typing import Final
 
 from msgspec import UNSET
 
+from perdure.core.language_server import diagnostic
+from perdure.core.language_server.symbol import Position
 from perdure.protocol.v1 import file
 from perdure.protocol.v1.file import (
     DiffV1Files,
@@ -19,8 +21,11 @@ from perdure.protocol.v1.file import (
     V1FileNode,
     V1FileStatus,
     V1FoundText,
+    V1Position,
+    V1Range,
     V1Submatch,
     V1Symbol,
+    V1SymbolPlace,
     V1TextMatch,
     V1Vcs,
 )
@@ -66,9 +71,23 @@ async def find_files(call: Call[FindV1Files, None]) -> tuple[str, ...]:
 
 
 async def find_symbols(call: Call[FindV1Symbols, None]) -> tuple[V1Symbol, ...]:
-    """No symbols: language servers are asked for diagnostics only."""
-    await call.runtime.locations.info(location.resolve(call))
-    return ()
+    """The symbols that running language servers name; one runs from the first edit on."""
+    found = await call.runtime.files.find_symbols(location.resolve(call), call.query.query)
+    return tuple(
+        V1Symbol(
+            symbol.name,
+            symbol.kind,
+            V1SymbolPlace(
+                diagnostic.uri_of(symbol.path),
+                V1Range(_position(symbol.range.start), _position(symbol.range.end)),
+            ),
+        )
+        for symbol in found
+    )
+
+
+def _position(found: Position) -> V1Position:
+    return V1Position(found.line, found.character)
 
 
 async def list_files(call: Call[NameV1Path, None]) -> tuple[V1FileNode, ...]:

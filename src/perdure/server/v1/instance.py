@@ -24,7 +24,7 @@ from perdure.server.call import Call, Handlers
 from perdure.server.v1 import location
 
 if TYPE_CHECKING:
-    from perdure.server.v1.events import V1Events
+    from perdure.server.v1.stream.events import V1Events
 
 client_log: Final = logging.getLogger("perdure.client")
 _LEVELS: Final = {
@@ -59,7 +59,7 @@ async def console(call: Call[None, None]) -> V1Console:
 
 
 async def no_resources(call: Call[None, None]) -> dict[str, JsonObject]:
-    """Resources and servers of MCP; none is started by this version."""
+    """Resources of MCP servers: models ask for them with a tool, and clients cannot."""
     await call.runtime.locations.info(location.resolve(call))
     return {}
 
@@ -149,7 +149,6 @@ HANDLERS: Final[Handlers] = {
     instance.CAPABILITIES.operation_id: capabilities,
     instance.CONSOLE.operation_id: console,
     instance.RESOURCES.operation_id: no_resources,
-    instance.MCP.operation_id: no_resources,
     instance.WORKSPACES.operation_id: no_workspaces,
     instance.WORKSPACE_STATUS.operation_id: no_workspaces,
     instance.WORKSPACE_ADAPTERS.operation_id: no_adapters,

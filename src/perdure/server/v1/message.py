@@ -25,6 +25,7 @@ from perdure.schema.session.prompt import AgentMention, FileInput, PromptInput, 
 from perdure.schema.session.session import SessionInfo
 from perdure.server.call import Call, Handlers
 from perdure.server.v1 import shapes
+from perdure.server.v1.stream.prompt_origins import PromptOrigins
 
 if TYPE_CHECKING:
     from perdure.runtime.app.runtime import Runtime
@@ -68,9 +69,25 @@ async def get(call: Call[None, None]) -> V1Message:
     raise MessageNotFoundError(call.session_id, MessageID(asked))
 
 
-async def prompt(call: Call[None, PromptV1Session]) -> V1Message:
-    """Admit the prompt, wait until the Session is idle, and return its last answer."""
-    return await wait_for_answer(call.runtime, call.session_id, await _admit(call))
+class V1Prompts:
+    """Prompts of V1 clients; their events are told in the form of V1 (server.v1.prompt_origins)."""
+
+    def __init__(self, origins: PromptOrigins) -> None:
+        self._origins = origins
+
+    async def prompt(self, call: Call[None, PromptV1Session]) -> V1Message:
+        """Admit the prompt, wait until the Session is idle, and return its last answer."""
+        admitted = await self._admit(call)
+        return await wait_for_answer(call.runtime, call.session_id, admitted)
+
+    async def prompt_async(self, call: Call[None, PromptV1Session]) -> None:
+        await self._admit(call)
+
+    async def _admit(self, call: Call[None, PromptV1Session]) -> MessageID:
+        with self._origins.admitting(call.session_id) as remember:
+            receipt_id = await _admit(call)
+            remember(receipt_id)
+            return receipt_id
 
 
 async def wait_for_answer(
@@ -84,10 +101,6 @@ async def wait_for_answer(
         raise MessageNotFoundError(session_id, prompt_id)
     answers = [each for each in shown[places[0] :] if isinstance(each.info, V1Assistant)]
     return answers[-1] if answers else shown[places[0]]
-
-
-async def prompt_async(call: Call[None, PromptV1Session]) -> None:
-    await _admit(call)
 
 
 async def _admit(call: Call[None, PromptV1Session]) -> MessageID:
@@ -162,6 +175,13 @@ async def _show_all(runtime: "Runtime", session_id: SessionID) -> list[V1Message
 HANDLERS: Final[Handlers] = {
     message.LIST.operation_id: list_messages,
     message.GET.operation_id: get,
-    message.PROMPT.operation_id: prompt,
-    message.PROMPT_ASYNC.operation_id: prompt_async,
 }
+
+
+def make_handlers(origins: PromptOrigins) -> Handlers:
+    prompts = V1Prompts(origins)
+    return {
+        **HANDLERS,
+        message.PROMPT.operation_id: prompts.prompt,
+        message.PROMPT_ASYNC.operation_id: prompts.prompt_async,
+    }

@@ -19,6 +19,7 @@ from perdure.server.v1 import (
     file,
     instance,
     location,
+    mcp,
     message,
     pty,
     refused,
@@ -26,7 +27,7 @@ from perdure.server.v1 import (
     tui,
     work,
 )
-from perdure.server.v1.events import V1Events
+from perdure.server.v1.stream.events import V1Events
 
 if TYPE_CHECKING:
     from perdure.runtime.app.runtime import Runtime
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 HANDLERS: Final[Handlers] = {
     **location.HANDLERS,
     **session.HANDLERS,
-    **message.HANDLERS,
     **approval.HANDLERS,
     **config.HANDLERS,
     **file.HANDLERS,
@@ -49,9 +49,11 @@ def make_handlers(runtime: "Runtime") -> Handlers:
     return {
         **HANDLERS,
         **instance.make_handlers(events),
+        **message.make_handlers(events.origins),
         **work.make_handlers(events),
         **tui.make_handlers(events),
         **credential.make_handlers(),
+        **mcp.make_handlers(),
         event.SUBSCRIBE.operation_id: events.subscribe,
         event.SUBSCRIBE_GLOBAL.operation_id: events.subscribe_global,
     }

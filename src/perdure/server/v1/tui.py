@@ -15,7 +15,7 @@ from perdure.server.call import Call, Handler, Handlers
 from perdure.server.v1 import location
 
 if TYPE_CHECKING:
-    from perdure.server.v1.events import V1Events
+    from perdure.server.v1.stream.events import V1Events
 
 _COMMAND: Final = "tui.command.execute"
 

@@ -32,7 +32,7 @@ from perdure.server.call import Call, Handlers
 from perdure.server.v1 import file, location, message, shapes
 
 if TYPE_CHECKING:
-    from perdure.server.v1.events import V1Events
+    from perdure.server.v1.stream.events import V1Events
 
 
 _TRUE: Final = frozenset({"true", "1"})
@@ -55,7 +55,9 @@ class SessionWork:
                 FileInput(part.url, part.filename) for part in body.parts or () if part.url
             ),
         )
-        receipt = await call.runtime.commands.run(call.session_id, asked)
+        with self._events.origins.admitting(call.session_id) as remember:
+            receipt = await call.runtime.commands.run(call.session_id, asked)
+            remember(receipt.id)
         answer = await message.wait_for_answer(call.runtime, call.session_id, receipt.id)
         told = {
             "name": body.command,
@@ -66,31 +68,30 @@ class SessionWork:
         self._events.tell("command.executed", told, call.session_location)
         return answer
 
+    async def shell(self, call: Call[None, RunV1Shell]) -> V1Message:
+        """Run a command of the user; the answer shows it as a call of bash."""
+        body = call.body
+        if body.agent:
+            await call.runtime.sessions.switch_agent(call.session_id, body.agent)
+        if body.model is not None:
+            model = ModelRef(body.model.model_id, body.model.provider_id, body.model.variant)
+            await call.runtime.sessions.switch_model(call.session_id, model)
+        asked = _message_id(body.message_id)
+        with self._events.origins.admitting(call.session_id):
+            done = await call.runtime.shells.run(call.session_id, body.command, id=asked)
+        info, _ = await message.load_all(call.runtime, call.session_id)
+        return shapes.shell(info, done)[1]
 
-async def shell(call: Call[None, RunV1Shell]) -> V1Message:
-    """Run a command of the user; the answer shows it as a call of bash."""
-    body = call.body
-    if body.agent:
-        await call.runtime.sessions.switch_agent(call.session_id, body.agent)
-    if body.model is not None:
-        model = ModelRef(body.model.model_id, body.model.provider_id, body.model.variant)
-        await call.runtime.sessions.switch_model(call.session_id, model)
-    done = await call.runtime.shells.run(
-        call.session_id, body.command, id=_message_id(body.message_id)
-    )
-    info, _ = await message.load_all(call.runtime, call.session_id)
-    return shapes.shell(info, done)[1]
-
-
-async def init(call: Call[None, InitV1Session]) -> bool:
-    body = call.body
-    model = None
-    if body.provider_id and body.model_id:
-        model = ModelRef(body.model_id, body.provider_id)
-    asked = CommandRequest(name="init", id=_message_id(body.message_id), model=model)
-    await call.runtime.commands.run(call.session_id, asked)
-    await call.runtime.sessions.wait(call.session_id)
-    return True
+    async def init(self, call: Call[None, InitV1Session]) -> bool:
+        body = call.body
+        model = None
+        if body.provider_id and body.model_id:
+            model = ModelRef(body.model_id, body.provider_id)
+        asked = CommandRequest(name="init", id=_message_id(body.message_id), model=model)
+        with self._events.origins.admitting(call.session_id) as remember:
+            remember((await call.runtime.commands.run(call.session_id, asked)).id)
+        await call.runtime.sessions.wait(call.session_id)
+        return True
 
 
 async def diff(call: Call[DiffV1Session, None]) -> tuple[V1FileDiff, ...]:
@@ -166,12 +167,16 @@ def _model(name: str | None, variant: str | None) -> ModelRef | None:
 
 
 HANDLERS: Final[Handlers] = {
-    work.SHELL.operation_id: shell,
-    work.INIT.operation_id: init,
     work.DIFF.operation_id: diff,
     work.LIST_ALL.operation_id: list_all,
 }
 
 
 def make_handlers(events: "V1Events") -> Handlers:
-    return {**HANDLERS, work.COMMAND.operation_id: SessionWork(events).command}
+    own = SessionWork(events)
+    return {
+        **HANDLERS,
+        work.COMMAND.operation_id: own.command,
+        work.SHELL.operation_id: own.shell,
+        work.INIT.operation_id: own.init,
+    }

@@ -43,7 +43,8 @@ async def test_the_events_of_a_turn_come_in_the_order_of_the_published_server(
         answer = await call(port, "POST", f"/session/{SESSION}/message", codec.encode(PROMPT))
         events = await read_until_idle(client)
     assert answer.status == 200
-    shown = [each["type"] for each in events if not each["type"].startswith("session.next.")]
+    shown = [each["type"] for each in events]
+    assert [name for name in shown if name.startswith("session.next.")] == []
     order = list(dict.fromkeys(shown))
     assert order[:3] == ["server.connected", "message.updated", "message.part.updated"]
     kinds = [
@@ -64,6 +65,28 @@ async def test_the_events_of_a_turn_come_in_the_order_of_the_published_server(
         each["properties"]["delta"] for each in events if each["type"] == "message.part.delta"
     ]
     assert "".join(deltas) == "I see."
+
+
+async def test_a_prompt_of_v2_is_told_in_both_forms_until_v1_prompts(
+    backend: Backend, port: int
+) -> None:
+    backend.provider.then(text("I ", "see."), text("Again."))
+    v2 = b'{"prompt":{"text":"look"}}'
+    async with following(port, "/event") as plain, following(port, "/global/event") as whole:
+        await call(port, "POST", f"/api/session/{SESSION}/prompt", v2)
+        for client in (plain, whole):
+            events = await read_until_idle(client)
+            kinds = {each["type"] for each in events}
+            # Programs that prompt by V2 and listen by V1 wait for these.
+            assert {"session.next.text.delta", "session.next.step.ended"} <= kinds
+            for kind in ("session.next.text.delta", "message.part.delta"):
+                deltas = [e["properties"]["delta"] for e in events if e["type"] == kind]
+                assert "".join(deltas) == "I see."
+        await call(port, "POST", f"/session/{SESSION}/message", codec.encode(PROMPT))
+        for client in (plain, whole):
+            later = {each["type"] for each in await read_until_idle(client)}
+            assert "message.part.delta" in later
+            assert not any(kind.startswith("session.next.") for kind in later)
 
 
 async def test_parts_have_the_same_ids_in_the_stream_and_in_the_list(

@@ -1,13 +1,12 @@
 """The V1 event streams: one reader of the live events, translated once for all V1 subscribers.
 
 There is no task of its own: the subscriber that finds nothing new waits for the live events and
-translates them for the others. An event leaves `_pending` only when it is translated, so a
+translates them for the others. An event counts as translated only afterwards, so a
 subscriber that disconnects in the middle loses nothing for the others.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,10 @@ from perdure.schema.location import LocationRef
 from perdure.server.call import Call
 from perdure.server.results import Framing, LiveStream
 from perdure.server.v1 import location
-from perdure.server.v1.event_ring import EventRing
-from perdure.server.v1.translation import Told, Translation
+from perdure.server.v1.stream import delta_run
+from perdure.server.v1.stream.event_ring import EventRing
+from perdure.server.v1.stream.prompt_origins import PromptOrigins
+from perdure.server.v1.stream.translation import Told, Translation
 
 if TYPE_CHECKING:
     from perdure.runtime.app.runtime import Runtime
@@ -34,11 +35,17 @@ class V1Events:
         self._runtime = runtime
         self._plain = EventRing()
         self._global = EventRing()
-        self._translation = Translation(runtime)
-        self._pending: deque[bytes] = deque()
+        self.origins = PromptOrigins()
+        self._translation = Translation(runtime, self.origins)
+        self._pending: bytes = b""
+        """Frames of the hub."""
+        self._translated: int = 0
+        """How many bytes of them are translated."""
         self._upstream: LiveReader | None = None
         self._held = ExitStack()
-        self.lock = asyncio.Lock()
+        self._is_advancing = False
+        self._advanced = asyncio.Event()
+        """Set when what `_advance` waited for is in the rings; each wait has its own."""
 
     async def subscribe(self, call: Call[None, None]) -> LiveStream[V1Event]:
         """The events of the directory that the request names, else of all directories."""
@@ -58,37 +65,56 @@ class V1Events:
     def lagged(self) -> bool:
         return self._upstream is not None and self._upstream.lagged
 
-    async def advance(self) -> bool:
+    async def wait_beyond(self, ring: EventRing, cursor: int) -> bool:
+        """Wait for frames of the ring after `cursor`; False when there are no more."""
+        while ring.end == cursor:
+            if self._is_advancing:
+                await self._advanced.wait()
+                continue
+            self._is_advancing = True
+            try:
+                if not await self._advance():
+                    return False
+            finally:
+                # All wake, also if this one was cancelled: one of them goes on.
+                self._is_advancing = False
+                done, self._advanced = self._advanced, asyncio.Event()
+                done.set()
+        return True
+
+    async def _advance(self) -> bool:
         """Wait for live events and translate them; False when there are no more."""
         assert self._upstream is not None
-        if not self._pending:
+        if self._translated == len(self._pending):
             frames = await self._upstream.next()
             if frames is None:
                 return False
-            self._pending.extend(frame for frame in frames.split(_SEPARATOR) if frame)
-        while self._pending:
-            data = self._pending[0].removeprefix(b"data: ")
-            delta = await self._translation.translate_delta(data)
-            if delta is not None:
-                self._publish_all(delta.location, delta.payloads)
+            self._pending = frames
+            self._translated = 0
+        while self._translated < len(self._pending):
+            run = delta_run.find_run(self._pending, self._translated)
+            part = None if run is None else await self._translation.find_delta_part(run)
+            if run is not None and part is not None:
+                self._add(part.location, part.translate(run))
+                self._translated += len(run.frames)
             else:
+                end = self._pending.index(_SEPARATOR, self._translated)
+                data = self._pending[self._translated : end].removeprefix(b"data: ")
                 for told in await self._translation.translate(data):
                     self._publish(told)
-            self._pending.popleft()
+                self._translated = end + len(_SEPARATOR)
         return True
 
     def _publish(self, told: Told) -> None:
-        payload = _payload(told.id, told.type, told.properties)
-        self._publish_all(told.location, (payload,))
+        self._add(told.location, sse.write(_payload(told.id, told.type, told.properties)))
 
-    def _publish_all(self, where: LocationRef | None, payloads: Sequence[bytes]) -> None:
+    def _add(self, where: LocationRef | None, frames: bytes) -> None:
+        if not frames:
+            return
         if self._plain.readers:
-            # One line each: no JSON that is encoded here has a line break.
-            self._plain.add(where, b"".join([b"data: %b\n\n" % each for each in payloads]))
+            self._plain.add(where, frames)
         if self._global.readers:
-            head = codec.encode("" if where is None else where.directory)
-            wrapped = (b'{"directory":%b,"payload":%b}' % (head, each) for each in payloads)
-            self._global.add(None, b"".join(map(sse.write, wrapped)))
+            self._global.add(None, _wrap(frames, "" if where is None else where.directory))
 
     @contextmanager
     def _read(self, ring: EventRing, where: LocationRef | None) -> Generator["V1Reader"]:
@@ -104,13 +130,14 @@ class V1Events:
             if not (self._plain.readers or self._global.readers):
                 self._held.close()
                 self._upstream = None
-                self._pending.clear()
+                self._pending = b""
+                self._translated = 0
                 self._translation.forget()
 
     def _framing(self, *, wraps: bool) -> Framing:
         def write(type: str, properties: object) -> bytes:
             payload = _payload(self._runtime.ids.event(), type, properties)
-            return sse.write(b'{"directory":"","payload":%b}' % payload if wraps else payload)
+            return _wrap(sse.write(payload), "") if wraps else sse.write(payload)
 
         def event(event: LiveEvent) -> bytes:
             if isinstance(event, InstanceDisposed):
@@ -140,12 +167,19 @@ class V1Reader:
                 self._cursor = self._ring.end
                 if frames:
                     return frames
-            async with self._events.lock:
-                # Another subscriber may have translated while this one waited for its turn.
-                if self._cursor == self._ring.end and not await self._events.advance():
-                    self.lagged = self._events.lagged
-                    return None
+            elif not await self._events.wait_beyond(self._ring, self._cursor):
+                self.lagged = self._events.lagged
+                return None
 
 
 def _payload(id: str, type: str, properties: object) -> bytes:
     return codec.encode({"id": id, "type": type, "properties": properties})
+
+
+def _wrap(frames: bytes, directory: str) -> bytes:
+    """The frames as the stream of all directories has them.
+
+    JSON has no line break and no bare quotation mark in a text, so only frames begin and end so.
+    """
+    head = b'data: {"directory":%b,"payload":{"id":' % codec.encode(directory)
+    return frames.replace(b'data: {"id":', head).replace(b"}\n\n", b"}}\n\n")

@@ -9,6 +9,8 @@ class EventRing:
         self._bytes_max = bytes_max
         self._frames: list[tuple[LocationRef | None, bytes]] = []
         self._size = 0
+        self._joined: tuple[int, int, LocationRef | None, bytes] = (0, 0, None, b"")
+        """The last answer of `since`, with what was asked: most readers ask the same."""
         self.start = 0
         self.readers = 0
 
@@ -24,14 +26,22 @@ class EventRing:
 
     def since(self, cursor: int, location: LocationRef | None) -> bytes:
         """All frames from `cursor` on; with a Location, those of it and those of none."""
-        found = self._frames[cursor - self.start :]
-        return b"".join(
-            frame for where, frame in found if location is None or where in (None, location)
-        )
+        first, last, asked, joined = self._joined
+        if (first, last, asked) != (cursor, self.end, location):
+            joined = self._join(cursor, location)
+            self._joined = (cursor, self.end, location, joined)
+        return joined
 
     def clear(self) -> None:
         self.start, self._size = self.end, 0
         self._frames.clear()
+        self._joined = (0, 0, None, b"")
+
+    def _join(self, cursor: int, location: LocationRef | None) -> bytes:
+        found = self._frames[cursor - self.start :]
+        if location is None:
+            return b"".join([frame for _, frame in found])
+        return b"".join([frame for where, frame in found if where in (None, location)])
 
     def _evict(self) -> None:
         # Half at once, so that trimming the list is rare.

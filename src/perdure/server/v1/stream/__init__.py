@@ -1,0 +1,1 @@
+"""The V1 event streams: live events, translated once for all subscribers."""
