@@ -10,6 +10,7 @@ from typing import Final
 from perdure.core.files.paths import is_within
 
 DATABASE_NAME: Final = "perdure.db"
+SESSION_SERVERS_NAME: Final = "session-mcp"
 PROCESSES_NAME: Final = "processes"
 """The folder with the locks of processes; each makes it once it has found the database complete."""
 
@@ -143,3 +144,12 @@ def _mounts() -> list[tuple[str, str]]:
         # This system has no mount table, so nothing can be checked.
         return []
     return [(parts[1].replace("\\040", " "), parts[2]) for parts in fields if len(parts) > 2]
+
+
+def session_servers_path(data_dir: str, session_id: str) -> str:
+    """Where the MCP servers are stored that a client gave to a Session."""
+    return os.path.join(data_dir, SESSION_SERVERS_NAME, f"{session_id}.json")
+
+
+def has_session_servers(data_dir: str, session_id: str) -> bool:
+    return os.path.lexists(session_servers_path(data_dir, session_id))

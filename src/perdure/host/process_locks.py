@@ -56,7 +56,11 @@ class ProcessLocks:
         try:
             handle = os.open(self._path(process), os.O_RDWR)
         except FileNotFoundError:
-            return False
+            # Without the directory nothing is known of any process.
+            return not os.path.isdir(self._directory)
+        except OSError:
+            # Too many open files, a failing disk: a process that cannot be looked at is not dead.
+            return True
         try:
             # Shared, so that two processes that check at once do not block each other.
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -97,7 +101,7 @@ class ProcessLocks:
         before, missed = self._missed.get(process, (None, 0))
         try:
             beat = os.stat(self._path(process)).st_mtime_ns
-        except FileNotFoundError:
+        except OSError:
             beat = 0
         return beat, missed + 1 if beat == before else 0
 

@@ -6,6 +6,7 @@ from typing import Final, Literal, Protocol
 from msgspec import field
 
 from perdure.core import limits
+from perdure.core.sandbox import program_environment
 from perdure.core.sandbox.host_list import HostList, Target
 from perdure.core.sandbox.policy import SandboxPolicy
 from perdure.ports.process import PipedProcess, PipedProcesses
@@ -91,11 +92,10 @@ class Containment(Value):
         hosts = None
         if policy.hosts is not None and await self.filters_hosts():
             hosts = HostAccess(listed=policy.hosts)
-        wrapped = await self.sandbox.wrap(
-            arguments, policy=policy, directory=directory, hosts=hosts
-        )
-        variables = policy.variables(environment, proxied=hosts is not None)
-        return ContainedProgram(wrapped, variables or environment)
+        inner, outer = program_environment.move_inside(arguments, environment)
+        wrapped = await self.sandbox.wrap(inner, policy=policy, directory=directory, hosts=hosts)
+        variables = policy.variables(outer, proxied=hosts is not None) or outer
+        return ContainedProgram(wrapped, variables, is_confined=wrapped != inner)
 
     async def start(
         self,
@@ -125,3 +125,5 @@ class Containment(Value):
 class ContainedProgram(Confidential):
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
+    is_confined: bool = True
+    """False where the system offers no wall."""

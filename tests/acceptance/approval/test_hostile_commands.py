@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,20 +11,17 @@ import pytest
 
 from perdure.host.process.runner import LocalProcesses
 from perdure.host.sandbox.local_sandbox import LocalSandbox
+from tests.acceptance.approval import attacked_project
+from tests.acceptance.approval.attacked_project import TOKEN, protected
 from tests.acceptance.approval.hostile_commands import list_commands
 from tests.figures import Figure
 from tests.skipping import cannot_run
 from tests.support.instance import running
-from tests.support.project import ProjectFolders, make_folders
+from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
-TOKEN: Final = "canary-6029"
 COMMANDS_MIN: Final = 150
 TOGETHER: Final = 8
-SECRETS: Final = (
-    *(".ssh/id_ed25519", ".claude/.credentials.json", ".codex/auth.json", ".bash_history"),
-    *(".config/gh/hosts.yml", ".authinfo", ".config/containers/auth.json", ".m2/settings.xml"),
-)
 
 
 @pytest.fixture(autouse=True)
@@ -43,37 +39,7 @@ def root() -> Iterator[Path]:
 
 @pytest.fixture
 def folders(root: Path, provider: ScriptedProvider) -> ProjectFolders:
-    made = make_folders(root, provider)
-    made.configure_user(username=TOKEN)
-    made.variables["OPENCODE_SERVER_PASSWORD"] = TOKEN
-    made.variables["ANTHROPIC_API_KEY"] = TOKEN
-    (root / "out").mkdir()
-    (root / "out" / "kept").write_text("kept\n")
-    for name in SECRETS:
-        path = root / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(TOKEN)
-    project = made.project
-    (project / "mine").write_text("mine\n")
-    (project / ".opencode" / "command").mkdir(parents=True)
-    (project / ".opencode" / "command" / "own.md").write_text("own\n")
-    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(project))
-    subprocess.run((*git, "init", "-q"), check=True)
-    subprocess.run((*git, "add", "."), check=True)
-    subprocess.run((*git, "commit", "-qm", "x"), check=True)
-    return made
-
-
-def protected(root: Path) -> dict[str, tuple[int, bytes]]:
-    """What no command may change: mode and content by path."""
-    places = ("out", "home", "config", "project/.git/hooks", "project/.git/config")
-    found: dict[str, tuple[int, bytes]] = {}
-    for place in (*places, "project/opencode.json", "project/.opencode"):
-        base = root / place
-        for path in (base, *sorted(base.rglob("*"))) if base.exists() else ():
-            status = path.lstat()
-            found[str(path)] = (status.st_mode, path.read_bytes() if path.is_file() else b"")
-    return found
+    return attacked_project.make(root, provider)
 
 
 async def test_no_command_of_a_model_has_an_effect_outside(

@@ -48,6 +48,27 @@ async def test_another_process_is_seen_while_it_lives_and_gone_when_it_ends(
         assert not locks.others()
 
 
+async def test_no_process_counts_as_dead_while_that_cannot_be_seen(
+    tmp_path: Path, folder: Path
+) -> None:
+    """The data directory is moved away, or no file can be opened any more."""
+    aside = tmp_path / "aside"
+    with ProcessLocks(str(folder), "me") as locks:
+        process = await child(WRITER, str(tmp_path), "other", "append")
+        assert await line(process) == "ready"
+        folder.rename(aside)
+        assert locks.alive("other")
+        with pytest.raises(FileNotFoundError):
+            locks.others()
+        aside.rename(folder)
+        (folder / "loop.lock").symlink_to("loop.lock")
+        assert locks.alive("loop")
+        assert locks.others() > {"loop"}
+        (folder / "loop.lock").unlink()
+        assert await end(process) == 0
+        assert not locks.others()
+
+
 async def test_a_killed_process_is_gone_at_once_and_its_lock_is_cleared_away(
     tmp_path: Path, folder: Path
 ) -> None:

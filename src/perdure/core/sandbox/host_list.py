@@ -8,16 +8,16 @@ address passes as a name. A wildcard never means an internal address.
 """
 
 import ipaddress
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from perdure.core.web import address as web_address
 from perdure.core.web.address import WebAddressError
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
-_HOST: Final = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/@?#:\[\]\\]+")
-_AUTHORITY: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s/@?#:\[\]\\]+)(?::([0-9]{1,5}))?")
+_HOST: Final = lazy_pattern(r"\[[0-9a-fA-F:.]+\]|[^\s/@?#:\[\]\\]+")
+_AUTHORITY: Final = lazy_pattern(r"(\[[0-9a-fA-F:.]+\]|[^\s/@?#:\[\]\\]+)(?::([0-9]{1,5}))?")
 _PORTS: Final = (80, 443)
 _EVERY_PORT: Final = range(1, 65_536)
 _CHARS_MAX: Final = 300

@@ -7,22 +7,22 @@ Invariant: what two readers might read differently is refused: two lengths, a Ho
 of the address, folded headers, line ends without a carriage return.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
 from perdure.core.sandbox import host_list
 from perdure.core.sandbox.host_list import Target
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 HEAD_BYTES_MAX: Final = 65_536
 FIRST_LINE_BYTES_MAX: Final = 8_192
 
-_REQUEST_LINE: Final = re.compile(rb"([A-Z]{1,20}) ([\x21-\x7e]+) HTTP/1\.([01])")
-_HEADER: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([^\x00-\x08\x0a-\x1f\x7f]*)")
-_ADDRESS: Final = re.compile(rb"[hH][tT][tT][pP]://([^/?#]*)([^#]*)")
-_LENGTH: Final = re.compile(rb"[0-9]{1,15}")
-_CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
+_REQUEST_LINE: Final = lazy_pattern(rb"([A-Z]{1,20}) ([\x21-\x7e]+) HTTP/1\.([01])")
+_HEADER: Final = lazy_pattern(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([^\x00-\x08\x0a-\x1f\x7f]*)")
+_ADDRESS: Final = lazy_pattern(rb"[hH][tT][tT][pP]://([^/?#]*)([^#]*)")
+_LENGTH: Final = lazy_pattern(rb"[0-9]{1,15}")
+_CHUNK_SIZE: Final = lazy_pattern(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 _NOT_FORWARDED: Final = frozenset(
     {
         *(b"host", b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"http2-settings"),

@@ -9,14 +9,14 @@ Invariant: a text saved word for word matches nothing else. A text with a wildca
 saved that way, so it is not saved at all.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from perdure.core.shell.harmless_program import harmless_name
 from perdure.core.shell.word import Word, render_words
+from perdure.lazy_pattern import lazy_pattern
 
-_WILDCARDS: Final = re.compile(r"[*?\\]")
+_WILDCARDS: Final = lazy_pattern(r"[*?\\]")
 
 
 def pattern_for(words: Sequence[Word]) -> str | None:

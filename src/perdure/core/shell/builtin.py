@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from perdure.core.shell.word import Word
+from perdure.lazy_pattern import lazy_pattern
 
-_ANY: Final = re.compile(r".*", re.DOTALL)
-_NUMBER: Final = re.compile(r"[0-9]*")
+_ANY: Final = lazy_pattern(r".*", re.DOTALL)
+_NUMBER: Final = lazy_pattern(r"[0-9]*")
 _READ: Final[Mapping[str, re.Pattern[str]]] = {
     ":": _ANY,
     "break": _NUMBER,
@@ -20,15 +21,15 @@ _READ: Final[Mapping[str, re.Pattern[str]]] = {
     "echo": _ANY,
     "exit": _NUMBER,
     "false": _ANY,
-    "kill": re.compile(r"[\w% -]*"),
-    "pwd": re.compile(r"(?:-[LP])?"),
+    "kill": lazy_pattern(r"[\w% -]*"),
+    "pwd": lazy_pattern(r"(?:-[LP])?"),
     "return": _NUMBER,
     # Others change how words are read (`-k`, `-o posix`) or print an expansion (`-x`).
-    "set": re.compile(r"[-+][eu]+|[-+][eu]*o pipefail"),
+    "set": lazy_pattern(r"[-+][eu]+|[-+][eu]*o pipefail"),
     "true": _ANY,
-    "type": re.compile(r"[\w./ -]*"),
-    "umask": re.compile(r"[0-7]*"),
-    "wait": re.compile(r"[0-9%]*"),
+    "type": lazy_pattern(r"[\w./ -]*"),
+    "umask": lazy_pattern(r"[0-7]*"),
+    "wait": lazy_pattern(r"[0-9%]*"),
 }
 """What the arguments are, joined by blanks."""
 
@@ -49,10 +50,10 @@ _TESTS_TEXT: Final = """
     -u -w -x -z = == != ! ( )
 """
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
-_TESTED: Final = re.compile(r"[^-\[$`(][^\[$`(]*|-\d+|-|")
-_NUMBERS: Final = re.compile(r"[^\[$`(]*")
-_FORMAT: Final = re.compile(r"(?:[^%]|%%|%[-+ #0]{0,3}\d{0,3}(?:\.\d{1,3})?[bcdeEfFgGiosuxX])*")
-_COMPUTED: Final = re.compile(r"%[^%bcs]*[deEfFgGiouxX]")
+_TESTED: Final = lazy_pattern(r"[^-\[$`(][^\[$`(]*|-\d+|-|")
+_NUMBERS: Final = lazy_pattern(r"[^\[$`(]*")
+_FORMAT: Final = lazy_pattern(r"(?:[^%]|%%|%[-+ #0]{0,3}\d{0,3}(?:\.\d{1,3})?[bcdeEfFgGiosuxX])*")
+_COMPUTED: Final = lazy_pattern(r"%[^%bcs]*[deEfFgGiouxX]")
 
 
 def unclear_builtin(words: Sequence[Word]) -> str | None:

@@ -20,14 +20,15 @@ from perdure.core.files.paths import is_within
 from perdure.core.limits import COMMAND_CHARS_MAX, COMMAND_DEPTH_MAX, COMMAND_PARTS_MAX
 from perdure.core.shell import approval_pattern, builtin, program_code, suspicion, wrapper
 from perdure.core.shell.word import Word, render_words
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import State, Value
 
 _DIRECTORY_CHANGES: Final = frozenset({"cd", "pushd"})
 _HARMLESS_TARGETS: Final = frozenset(
     {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"}
 )
-_NAME: Final = re.compile(r"[A-Za-z0-9_./][\w@%+:,./-]*|\[|:", re.ASCII)
-_SETTING: Final = re.compile(r"([A-Za-z_]\w*)=[\w@%+:,./-]*", re.ASCII)
+_NAME: Final = lazy_pattern(r"[A-Za-z0-9_./][\w@%+:,./-]*|\[|:", re.ASCII)
+_SETTING: Final = lazy_pattern(r"([A-Za-z_]\w*)=[\w@%+:,./-]*", re.ASCII)
 _VARIABLES_TEXT: Final = """
     CGO_ENABLED CI COLUMNS DEBIAN_FRONTEND DEBUG FORCE_COLOR GOARCH GOOS LINES LOG_LEVEL NODE_ENV
     NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED RAILS_ENV RUST_BACKTRACE
@@ -35,8 +36,8 @@ _VARIABLES_TEXT: Final = """
 """
 _VARIABLES: Final = frozenset(_VARIABLES_TEXT.split())
 """Variables that name no program, no file and no code."""
-_COMPUTED: Final = re.compile(r"^\+|[\[$`(]")
-_DESCRIPTOR: Final = re.compile(r"[0-9]*-?")
+_COMPUTED: Final = lazy_pattern(r"^\+|[\[$`(]")
+_DESCRIPTOR: Final = lazy_pattern(r"[0-9]*-?")
 
 
 class SimpleCommand(Value):

@@ -6,11 +6,11 @@ the log. The user's own configuration can allow names (`experimental.bash.allowe
 Other values are not inspected: a secret under an ordinary name is passed on.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from perdure.core.text import wildcard
+from perdure.lazy_pattern import lazy_pattern
 
 _SECRET: Final = (
     "*_KEY",
@@ -29,7 +29,7 @@ _SECRET: Final = (
     "*_AUTH",
     "*_DSN",
 )
-_WITH_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@:]*+:[^/?#\s@]++@")
+_WITH_PASSWORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#\s@:]*+:[^/?#\s@]++@")
 
 
 def without_secrets(

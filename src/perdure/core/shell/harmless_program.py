@@ -8,13 +8,13 @@ Invariant: options count by their full names. A program takes an abbreviation; t
 Where the table and a program differ about the words of an option, the command is not harmless.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
 from msgspec import field
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 _DIFF: Final = """
@@ -161,7 +161,7 @@ option has a value, with `=?` only an attached one; `#` stands for `-5`; `<1` is
 `...` allows all arguments. `--` ends the options of each."""
 
 _WORDS_MAX: Final = 3
-_NUMBER: Final = re.compile(r"-\d+")
+_NUMBER: Final = lazy_pattern(r"-\d+")
 
 
 class _Options(Value, kw_only=True):

@@ -15,6 +15,7 @@ from msgspec import field
 
 from perdure.core.shell.command import Assignment, Redirection, Script, SimpleCommand
 from perdure.core.shell.word import Word
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import State
 
 _BLANKS: Final = " \t"
@@ -22,23 +23,23 @@ _BLANKS: Final = " \t"
 # and shells use some internally. Outside of quotes only ASCII is read, because which other
 # characters are blanks depends on the locale.
 _CONTROLS: Final = r"\x00-\x08\x0b-\x1f\x7f\ud800-\udfff"
-_PIECE: Final = re.compile(
+_PIECE: Final = lazy_pattern(
     r"(?P<plain>(?:[A-Za-z0-9_@%+:,./=!-]|(?<=[A-Za-z0-9^~])[~^])+)"
     rf"|'(?P<raw>[^'{_CONTROLS}]*)'"
     # In some locales a backslash is the second byte of the character before it.
     rf'|"(?P<string>(?:[^"\\$`{_CONTROLS}]|(?<=[\x00-\x7f])\\[ -~])*)"'
     r"|\\(?P<escaped>[ -~])"
 )
-_ALONE: Final = re.compile(r"(?:\{\}|\[(?=[ \t])|\])(?=[ \t\n;|&]|$)")
+_ALONE: Final = lazy_pattern(r"(?:\{\}|\[(?=[ \t])|\])(?=[ \t\n;|&]|$)")
 """Words of characters that mean something else in a longer word."""
-_WORD_END: Final = re.compile(r"[ \t\n;|&]|$")
-_ESCAPED_IN_STRING: Final = re.compile(r'\\(["\\$`])')
-_REDIRECTION: Final = re.compile(r"[0-9]?(>>|>\||>|<)(?![<>&|(])[ \t]*")
-_DUPLICATION: Final = re.compile(r"[0-9]?[<>]&(?:[0-9]|-)(?=[ \t\n;|&]|$)")
-_OPERATOR: Final = re.compile(r"&&(?!&)|\|\|(?![|&])|;(?![;&])|\|(?![|&])|&(?![&>])|\n")
-_COMMENT: Final = re.compile(rf"#[^\n\\{_CONTROLS}]*(?=\n|$)")
-_CONTINUATION: Final = re.compile(r"\\\n(?![#\\])")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_WORD_END: Final = lazy_pattern(r"[ \t\n;|&]|$")
+_ESCAPED_IN_STRING: Final = lazy_pattern(r'\\(["\\$`])')
+_REDIRECTION: Final = lazy_pattern(r"[0-9]?(>>|>\||>|<)(?![<>&|(])[ \t]*")
+_DUPLICATION: Final = lazy_pattern(r"[0-9]?[<>]&(?:[0-9]|-)(?=[ \t\n;|&]|$)")
+_OPERATOR: Final = lazy_pattern(r"&&(?!&)|\|\|(?![|&])|;(?![;&])|\|(?![|&])|&(?![&>])|\n")
+_COMMENT: Final = lazy_pattern(rf"#[^\n\\{_CONTROLS}]*(?=\n|$)")
+_CONTINUATION: Final = lazy_pattern(r"\\\n(?![#\\])")
+_ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _ENDS: Final = frozenset({";", "&", "\n"})
 _RESERVED_TEXT: Final = """
     ! { } [[ ]] always case coproc do done elif else end esac fi for foreach function if in

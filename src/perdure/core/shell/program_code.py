@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from perdure.core.shell.word import Word
+from perdure.lazy_pattern import lazy_pattern
 
 RUNNING_OPTIONS: Final[Mapping[str, str]] = {
     "apt": "-o --option",
@@ -155,8 +156,8 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
 }
 """Interpreters with the options that may precede the name of a script."""
 _ASKS_ONLY: Final = frozenset({"--version", "-V", "--help", "-h"})
-_DEVICES: Final = re.compile(r"/+(?:dev|proc)(?:/.*)?")
-_INPUTS: Final = re.compile(r"stdin|console|exe|(?:tty|pts|ptmx)\w*|[\d:]*")
+_DEVICES: Final = lazy_pattern(r"/+(?:dev|proc)(?:/.*)?")
+_INPUTS: Final = lazy_pattern(r"stdin|console|exe|(?:tty|pts|ptmx)\w*|[\d:]*")
 """The last part of each name under which a program finds its own input, a terminal, or itself."""
 _MODULES_TEXT: Final = """
     IPython asyncio bdb bpython cProfile code codeop doctest idlelib jupyter pdb profile ptpython
@@ -168,11 +169,11 @@ _READ_OPTION_FILES: Final = frozenset(
     {"ar", "cc", "clang", "g++", "gcc", "ld", "nm", "objcopy", "objdump", "rustc"}
 )
 
-_AWK_SEPARATOR: Final = re.compile(r"-F.+")
-_AWK_CODE: Final = re.compile(r"[\w\s{}()$,;:.\"'+*/%^!~?=\[\]\\#-]*")
-_AWK_CALLS: Final = re.compile(r"system|getline|close|fflush|ENVIRON", re.IGNORECASE)
-_SED_OPTIONS: Final = re.compile(r"-[nErsuz]+|--quiet|--silent|--regexp-extended")
-_SED_CODE: Final = re.compile(
+_AWK_SEPARATOR: Final = lazy_pattern(r"-F.+")
+_AWK_CODE: Final = lazy_pattern(r"[\w\s{}()$,;:.\"'+*/%^!~?=\[\]\\#-]*")
+_AWK_CALLS: Final = lazy_pattern(r"system|getline|close|fflush|ENVIRON", re.IGNORECASE)
+_SED_OPTIONS: Final = lazy_pattern(r"-[nErsuz]+|--quiet|--silent|--regexp-extended")
+_SED_CODE: Final = lazy_pattern(
     r"(?:\d+|\$)(?:,(?:\d+|\$))?[pdq]"
     r"|s([/,|#])(?:(?!\1)[^\n\\\[\]]|\\[^\n])*\1(?:(?!\1)[^\n\\]|\\[^\n])*\1[gIp\d]*"
 )

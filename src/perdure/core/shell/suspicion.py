@@ -8,7 +8,6 @@ Invariant: the number of commands grows no faster than the number of words.
 """
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
@@ -16,13 +15,14 @@ from typing import Final
 from perdure.core.shell.harmless_program import harmless_name
 from perdure.core.shell.word import Word, render_words
 from perdure.core.shell.wrapper import WRAPPER_NAMES
+from perdure.lazy_pattern import lazy_pattern
 
 _WORDS_MAX: Final = 6
 """As many words of a suspected command are compared with rules."""
-_ENDS: Final = re.compile(r"[;|&\n(){}`$'\"]")
-_VALUED: Final = re.compile(r"--[^=]+=")
-_ATTACHED: Final = re.compile(r"-[^-]")
-_SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=")
+_ENDS: Final = lazy_pattern(r"[;|&\n(){}`$'\"]")
+_VALUED: Final = lazy_pattern(r"--[^=]+=")
+_ATTACHED: Final = lazy_pattern(r"-[^-]")
+_SETTING: Final = lazy_pattern(r"[A-Za-z_]\w*\+?=")
 _OPTIONS: Final = ("-", "+")
 _RUN_NO_ARGUMENT_TEXT: Final = "chgrp chmod chown cp curl git ln mkdir mv printf rm rmdir tee touch"
 _RUN_NO_ARGUMENT: Final = frozenset(_RUN_NO_ARGUMENT_TEXT.split())

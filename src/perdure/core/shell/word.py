@@ -4,13 +4,13 @@ Quotes do not hide a word from a rule: `"rm"` and `r\\m` are both `rm`. A word w
 a pattern in it has no value before it runs, and is shown as written.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
-_BARE: Final = re.compile(r"(?:[\w@%+=:,./~^!-]|\{\})+")
+_BARE: Final = lazy_pattern(r"(?:[\w@%+=:,./~^!-]|\{\})+")
 
 
 class Word(Value):

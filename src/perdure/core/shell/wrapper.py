@@ -15,6 +15,7 @@ from typing import Final
 
 from perdure.core.shell.program_code import is_script
 from perdure.core.shell.word import Word
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 
@@ -89,8 +90,8 @@ _WRAPPERS: Final[Mapping[str, _Wrapper]] = {
     ),
 }
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
-_SHELL_FLAGS: Final = re.compile(r"-[elux]+")
-_SHELL_CODE: Final = re.compile(r"-[elux]*c[elux]*")
+_SHELL_FLAGS: Final = lazy_pattern(r"-[elux]+")
+_SHELL_CODE: Final = lazy_pattern(r"-[elux]*c[elux]*")
 _OTHER_WRAPPERS: Final = """
     aa-exec abduco arch autossh bwrap byobu caffeinate capsh catchsegv cgexec choom chpst chroot
     chronic chrt concurrently coreutils cpulimit cross-env daemon daemonize dbus-launch
@@ -105,7 +106,7 @@ _OTHER_WRAPPERS: Final = """
 _NOT_ANALYSED: Final = frozenset(_OTHER_WRAPPERS.split())
 """Other programs that run programs; they are not analysed."""
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_SETTING: Final = lazy_pattern(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 WRAPPER_NAMES: Final = _SHELLS | _NOT_ANALYSED | _WRAPPERS.keys() | {"find"}
 """Programs that may start others. Where names of files do not differ in case, capitals do too."""
 

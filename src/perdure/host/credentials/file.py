@@ -12,14 +12,14 @@ import fcntl
 import hashlib
 import os
 import secrets
-import stat
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 
 from perdure.core import limits
+from perdure.host.credentials import private_file
 from perdure.ports import CredentialStoreError
 from perdure.schema import codec
 from perdure.schema.models.credential import CredentialFile, StoredCredential, StoredKey
@@ -124,20 +124,9 @@ class FileCredentials:
 
     def _read(self) -> ByIntegration:
         try:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            handle = os.open(self.path, flags)
+            data = private_file.read(self.path, most=limits.CREDENTIAL_FILE_BYTES_MAX + 1)
         except FileNotFoundError:
             return self._nothing
-        except OSError as error:
-            raise self._failed("read", error) from error
-        try:
-            self._require_private(os.fstat(handle))
-            with open(handle, "rb", closefd=False) as file:
-                data = file.read(limits.CREDENTIAL_FILE_BYTES_MAX + 1)
-        except OSError as error:
-            raise self._failed("read", error) from error
-        finally:
-            os.close(handle)
         return self._decode(data)
 
     def _decode(self, data: bytes) -> ByIntegration:
@@ -171,15 +160,7 @@ class FileCredentials:
         data = codec.encode(CredentialFile(version=_VERSION, credentials=tuple(after.values())))
         if len(data) > limits.CREDENTIAL_FILE_BYTES_MAX:
             raise CredentialStoreError(f"{self.path} would become too large. Remove credentials.")
-        draft = f"{self.path}.{os.getpid()}.{secrets.token_hex(8)}"
-        try:
-            _write_private(draft, data)
-            os.replace(draft, self.path)
-            _sync_directory(self._directory)
-        except OSError as error:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise self._failed("write", error) from error
+        private_file.replace(self.path, data)
 
     def _rename_damaged(self) -> None:
         try:
@@ -187,24 +168,8 @@ class FileCredentials:
         except OSError as error:
             raise self._failed("rename", error) from error
 
-    def _require_private(self, status: os.stat_result) -> None:
-        if not stat.S_ISREG(status.st_mode):
-            raise CredentialStoreError(f"{self.path} is not a regular file. Move it away.")
-        if status.st_uid != os.geteuid():
-            raise CredentialStoreError(
-                f"{self.path} belongs to another user. Move it away, or make it yours (chown)."
-            )
-        if status.st_mode & 0o077:
-            raise CredentialStoreError(
-                f"{self.path} can be read by other users. Run: chmod 600 {self.path}"
-                " (and replace the keys in it if another user may have read them)."
-            )
-
     def _failed(self, what: str, error: OSError) -> CredentialStoreError:
-        return CredentialStoreError(
-            f"Cannot {what} {self.path}: {error.strerror}. Check its owner and permissions,"
-            " and that the disk has free space."
-        )
+        return private_file.failed(what, self.path, error)
 
     def _damaged(self) -> _DamagedError:
         return _DamagedError(
@@ -215,19 +180,3 @@ class FileCredentials:
 
 class _Versioned(codec.Record):
     version: int
-
-
-def _write_private(path: str, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(handle)
-
-
-def _sync_directory(directory: str) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

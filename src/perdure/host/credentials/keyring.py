@@ -35,8 +35,35 @@ class Keyring(Protocol):
 
 def open_store(directory: str, variables: Mapping[str, str]) -> FileCredentials:
     """The store of a data directory; with PERDURE_KEYRING set, secrets are in a keyring."""
-    enabled = variables.get("PERDURE_KEYRING", "").lower() in {"1", "true"}
-    return KeyringCredentials(directory) if enabled else FileCredentials(directory)
+    return KeyringCredentials(directory) if is_enabled(variables) else FileCredentials(directory)
+
+
+def is_enabled(variables: Mapping[str, str]) -> bool:
+    return variables.get("PERDURE_KEYRING", "").lower() in {"1", "true"}
+
+
+def load_text(name: str) -> str | None:
+    """A secret text that `store_text` stored. Raises CredentialStoreError."""
+    keyring, failure = _import_keyring()
+    try:
+        return keyring.get_password(_SERVICE, name)
+    except failure:
+        raise _unusable() from None
+
+
+def store_text(name: str, text: str) -> None:
+    """Store a secret text under this name. Raises CredentialStoreError."""
+    keyring, failure = _import_keyring()
+    try:
+        keyring.set_password(_SERVICE, name, text)
+    except failure:
+        raise _unusable() from None
+
+
+def remove_text(name: str) -> None:
+    keyring, failure = _import_keyring()
+    with suppress(failure):
+        keyring.delete_password(_SERVICE, name)
 
 
 class KeyringCredentials(FileCredentials):
@@ -56,7 +83,12 @@ class KeyringCredentials(FileCredentials):
             raise self._unavailable()
         if isinstance(stored, StoredKey):
             return replace(stored, key=secrets.value)
-        return replace(stored, access=secrets.value, refresh=secrets.refresh)
+        return replace(
+            stored,
+            access=secrets.value,
+            refresh=secrets.refresh,
+            client_secret=secrets.client_secret,
+        )
 
     def _write(self, after: ByIntegration, *, before: ByIntegration) -> None:
         keyring, failure = _import_keyring()
@@ -81,6 +113,10 @@ class KeyringCredentials(FileCredentials):
         )
 
 
+def _unusable() -> CredentialStoreError:
+    return CredentialStoreError("The keyring cannot be used. Unlock it, and try again.")
+
+
 def _import_keyring() -> tuple[Keyring, type[Exception]]:
     """The package, and the base class of its errors."""
     try:
@@ -97,6 +133,7 @@ def _import_keyring() -> tuple[Keyring, type[Exception]]:
 class _Secrets(Record):
     value: str
     refresh: str | UnsetType = UNSET
+    client_secret: str | UnsetType = UNSET
 
     def __repr__(self) -> str:
         return "_Secrets(...)"
@@ -105,13 +142,13 @@ class _Secrets(Record):
 def _secrets_of(stored: StoredCredential) -> _Secrets:
     if isinstance(stored, StoredKey):
         return _Secrets(stored.key)
-    return _Secrets(stored.access, stored.refresh)
+    return _Secrets(stored.access, stored.refresh, stored.client_secret)
 
 
 def _seal(stored: StoredCredential) -> StoredCredential:
     if isinstance(stored, StoredKey):
         return replace(stored, key="")
-    return replace(stored, access="", refresh=UNSET)
+    return replace(stored, access="", refresh=UNSET, client_secret=UNSET)
 
 
 def _is_sealed(stored: StoredCredential) -> bool:

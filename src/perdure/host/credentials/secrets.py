@@ -13,6 +13,7 @@ from typing import Final
 
 PASSWORD_NAME: Final = "server-password"
 CURSOR_KEY_NAME: Final = "cursor-key"
+EXPORT_KEY_NAME: Final = "export-key"
 _BYTES: Final = 32
 _FILE_BYTES_MAX: Final = 4_096
 
@@ -23,15 +24,12 @@ class SecretFileError(Exception):
 
 def load_cursor_key(directory: str) -> bytes:
     """The key that seals list cursors (32 bytes), created on first use."""
-    path = os.path.join(directory, CURSOR_KEY_NAME)
-    text = _load_or_create(path, lambda: secrets.token_hex(_BYTES))
-    try:
-        key = bytes.fromhex(text)
-    except ValueError as error:
-        raise _damaged(path) from error
-    if len(key) != _BYTES:
-        raise _damaged(path)
-    return key
+    return _load_key(os.path.join(directory, CURSOR_KEY_NAME))
+
+
+def load_export_key(directory: str) -> bytes:
+    """The secret key that signs exported Sessions (32 bytes), created on first use."""
+    return _load_key(os.path.join(directory, EXPORT_KEY_NAME))
 
 
 def load_server_password(directory: str) -> str:
@@ -43,6 +41,27 @@ def load_server_password(directory: str) -> str:
 def find_server_password(directory: str) -> str | None:
     """The generated password of the server of this data directory, if there is one."""
     return _read(os.path.join(directory, PASSWORD_NAME))
+
+
+def find_export_key(directory: str) -> bytes | None:
+    """The key that signs exported Sessions, if one was created."""
+    path = os.path.join(directory, EXPORT_KEY_NAME)
+    text = _read(path)
+    return None if text is None else _decode_key(path, text)
+
+
+def _load_key(path: str) -> bytes:
+    return _decode_key(path, _load_or_create(path, lambda: secrets.token_hex(_BYTES)))
+
+
+def _decode_key(path: str, text: str) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError as error:
+        raise _damaged(path) from error
+    if len(key) != _BYTES:
+        raise _damaged(path)
+    return key
 
 
 def _load_or_create(path: str, make: Callable[[], str]) -> str:

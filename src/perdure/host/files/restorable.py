@@ -12,9 +12,9 @@ import itertools
 import os
 import posixpath
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
-from typing import Final
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, Final
 
 from perdure.core import limits
 from perdure.core.files import file_state
@@ -65,18 +65,49 @@ class RestorableFiles:
         data = self._contents.read(wanted.digest) if wanted.has_content else b""
         if wanted.kind != "absent":
             confined.make_directories(move.root, posixpath.dirname(move.path), self._open_directory)
+        late = self._replace(move, data)
+        if late is not None:
+            # Another program wrote to the file after the look. What it wrote is put back.
+            self.put(
+                Move(
+                    root=move.root,
+                    path=move.path,
+                    base=move.base,
+                    found=wanted,
+                    wanted=late,
+                )
+            )
+            raise FoundChangedError(move.path)
+
+    def _replace(self, move: Move, data: bytes) -> FileState | None:
+        """The state that a replaced file came to after it was found, if another program wrote it.
+
+        A program that opened the file before and writes to it later is not seen.
+        """
+        wanted = move.wanted
         with confined.open_confined(move.root, move.path, self._open_directory) as target:
             new = None if wanted.kind == "absent" else self._create_temporary(target, wanted, data)
             try:
-                self._require_found(target, move.found)
-                if new is not None:
-                    target.replace_with(new)
-                elif move.found.kind != "absent":
-                    target.remove()
+                with _opened(target) as old:
+                    self._require_found(target, move.found)
+                    if new is not None:
+                        target.replace_with(new)
+                        new = None
+                    elif move.found.kind != "absent":
+                        target.remove()
+                    return self._late(old, move.found)
             except (OSError, FoundChangedError):
                 if new is not None:
                     new.remove()
                 raise
+
+    def _late(self, old: BinaryIO | None, found: FileState) -> FileState | None:
+        if old is None or found.kind != "file":
+            return None
+        data = old.read()
+        if file_state.digest_of(data) == found.digest:
+            return None
+        return FileState("file", self._contents.keep(data), found.mode)
 
     def _state(
         self, target: ConfinedPath, *, bytes_max: int, keep: bool, durable: bool
@@ -130,6 +161,19 @@ def _target(target: ConfinedPath) -> bytes:
 def _read(target: ConfinedPath, bytes_max: int) -> bytes:
     with open(target.open(_READ), "rb") as file:
         return file.read(bytes_max)
+
+
+@contextmanager
+def _opened(target: ConfinedPath) -> Generator[BinaryIO | None]:
+    """The file itself, which stays readable when its name is given to another one."""
+    try:
+        handle = target.open(_READ)
+    except OSError:
+        # There is none, or it is no file: the look at what was found says so.
+        yield None
+        return
+    with open(handle, "rb", buffering=0) as file:
+        yield file
 
 
 def _existing(target: ConfinedPath) -> os.stat_result | None:

@@ -10,7 +10,6 @@ Invariant: leaving `open` by an error or a cancellation closes its connection.
 
 import asyncio
 import functools
-import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,6 +21,7 @@ from perdure.host.http import proxy as http_proxy
 from perdure.host.http.connection import Connection, Head
 from perdure.host.http.proxy import Proxy, ProxyRules, Tunnel
 from perdure.host.http.tls import system_tls
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import host_name
 from perdure.net.transport import HttpRequest, HttpResponse, TransportError
 from perdure.schema.value import Value
@@ -33,7 +33,7 @@ IDLE_CONNECTIONS_MAX: Final = 64
 _ADDRESS_FALLBACK_SECONDS: Final = 0.25
 _PORTS: Final = {"http": 80, "https": 443}
 _PATH_CHARS: Final = "/%:@!$&'()*+,;=~-._?"
-_BAD_HEADER: Final = re.compile(r"[\x00\r\n]")
+_BAD_HEADER: Final = lazy_pattern(r"[\x00\r\n]")
 _USER_AGENT: Final = f"perdure/{__version__}"
 
 

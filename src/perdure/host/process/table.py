@@ -12,10 +12,11 @@ from contextlib import suppress
 from functools import cache
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 _PROC: Final = "/proc"
-_STAT: Final = re.compile(r"\d+ \(.*\) (?P<state>\S) \d+ (?P<group>\d+) ", re.DOTALL)
+_STAT: Final = lazy_pattern(r"\d+ \(.*\) (?P<state>\S) \d+ (?P<group>\d+) ", re.DOTALL)
 _BOOT: Final = f"{_PROC}/sys/kernel/random/boot_id"
 _STATE: Final = 0
 _PARENT: Final = 1

@@ -78,9 +78,9 @@ def open_path(path: str) -> int | None:
     return check(opened, path)
 
 
-def clone_tree(place: int) -> int:
-    """A detached copy of the mounts at a descriptor."""
-    flags = _CLONE | os.O_CLOEXEC | _RECURSIVE | _EMPTY_PATH
+def clone_tree(place: int, *, whole: bool = True) -> int:
+    """A detached copy of the mount at a descriptor, and of the mounts below it if `whole`."""
+    flags = _CLONE | os.O_CLOEXEC | _EMPTY_PATH | (_RECURSIVE if whole else 0)
     return check(_libc.syscall(_OPEN_TREE, place, b"", flags), "open_tree")
 
 

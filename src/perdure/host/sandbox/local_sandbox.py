@@ -140,5 +140,8 @@ def _prefix(wall: Wall, policy: SandboxPolicy, directory: str, network: str) -> 
 def _launch(wall: str, network: str, directory: str) -> tuple[str, ...]:
     reachable = wall != "landlock" or network == "network"
     families = syscall_filter.INTERNET if reachable else syscall_filter.NETLINK
-    program = syscall_filter.make_filter(platform.machine(), families) or b""
+    sees_others = wall == "landlock"
+    program = (
+        syscall_filter.make_filter(platform.machine(), families, sees_others=sees_others) or b""
+    )
     return (*LAUNCHER, wall, network, program.hex(), directory)

@@ -167,14 +167,17 @@ def _arrange_files(places: Sequence[PlaceWord]) -> None:
     limits = kernel.NO_SETUID | kernel.NO_DEVICES
     everything = ("w", "/") in places
     _restrict("/", limits if everything else limits | kernel.READ_ONLY)
+    nothing = _make_nothing()
     _make_devices(devices)
     kernel.mount("proc", "/proc", kernel.READ_ONLY | limits | kernel.NO_EXECUTION)
     hidden: list[str] = []
     # Names of keys in the kernel.
-    _hide("/proc/keys", hidden)
+    _hide("/proc/keys", nothing, hidden)
+    filled = [path for kind, path in places if kind != "h"]
     for (kind, path), tree in zip(places, trees, strict=True):
         if kind == "h":
-            _hide(path, hidden)
+            within = any(inner.startswith(f"{path}/") for inner in filled)
+            _hide(path, None if within else nothing, hidden)
         elif tree is not None and path != "/":
             kernel.restrict_tree(tree, limits | (kernel.READ_ONLY if kind in "rd" else 0))
             _attach(tree, path, ("/dev", *hidden))
@@ -188,6 +191,17 @@ def _make_directory(path: str) -> None:
         with suppress(FileExistsError, PermissionError):
             os.mkdir(os.path.basename(path), 0o755, dir_fd=outer)
         os.close(outer)
+
+
+def _make_nothing() -> int:
+    """A directory without anything, below what is mounted over it next.
+
+    Copies of it hide places: a file system for each place would take a command longer to set up and
+    to leave than everything else.
+    """
+    limits = kernel.READ_ONLY | kernel.NO_SETUID | kernel.NO_DEVICES
+    kernel.mount("tmpfs", "/dev", limits, "mode=755")
+    return os.open("/dev", os.O_PATH | os.O_CLOEXEC)
 
 
 def _make_devices(devices: Sequence[tuple[str, int | None]]) -> None:
@@ -204,19 +218,25 @@ def _make_devices(devices: Sequence[tuple[str, int | None]]) -> None:
     kernel.mount("tmpfs", "/dev/shm", kernel.NO_SETUID | kernel.NO_DEVICES, "mode=1777")
 
 
-def _hide(path: str, hidden: list[str]) -> None:
-    """Put an empty directory or file over a place."""
+def _hide(path: str, nothing: int | None, hidden: list[str]) -> None:
+    """Put an empty directory or file over a place; a directory of its own without `nothing`."""
     place = kernel.open_path(path)
     if place is None:
         return
-    if stat.S_ISDIR(os.fstat(place).st_mode):
+    if stat.S_ISDIR(os.fstat(place).st_mode) and nothing is not None:
+        _attach_copy(kernel.clone_tree(nothing, whole=False), place)
+    elif stat.S_ISDIR(os.fstat(place).st_mode):
         limits = kernel.NO_SETUID | kernel.NO_DEVICES
         kernel.mount("tmpfs", f"/proc/self/fd/{place}", limits, "mode=755")
         hidden.append(path)
     elif (empty := _clone("/dev/null")) is not None:
-        kernel.attach_tree(empty, place)
-        os.close(empty)
+        _attach_copy(empty, place)
     os.close(place)
+
+
+def _attach_copy(tree: int, place: int) -> None:
+    kernel.attach_tree(tree, place)
+    os.close(tree)
 
 
 def _clone(path: str) -> int | None:

@@ -18,9 +18,10 @@ _INSTRUCTION_BYTES: Final = 8
 def give_up(program: bytes) -> None:
     """Drop privileges for good, and refuse the system calls that the seccomp program names."""
     for number in range(_CAPABILITY_MAX + 1):
-        if not _KEPT_CAPABILITIES >> number & 1:
-            # Fails for numbers that this kernel does not know, and without the privilege.
-            kernel.prctl(_DROP_BOUNDING, number)
+        # Fails for numbers that this kernel does not know, and without the privilege: then it fails
+        # for all that follow, too.
+        if not _KEPT_CAPABILITIES >> number & 1 and kernel.prctl(_DROP_BOUNDING, number) < 0:
+            break
     kernel.prctl(_AMBIENT, _CLEAR_ALL)
     effective, permitted = kernel.read_capabilities(_CAPABILITY_VERSION)
     kept = (effective & _KEPT_CAPABILITIES, permitted & _KEPT_CAPABILITIES)

@@ -10,7 +10,6 @@ an MCP server calls a tool may change in the middle of a Session (location.mcp).
 Invariant: a call runs the registration that its turn advertised, or it does not run.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -24,6 +23,7 @@ from perdure.core.approval import rules as permission
 from perdure.core.approval.rules import Rules
 from perdure.core.request import token_budget
 from perdure.core.text import wildcard
+from perdure.lazy_pattern import lazy_pattern
 from perdure.llm.request import ToolDefinition
 from perdure.ports import PermissionBlockedError, PermissionCorrectedError
 from perdure.schema import codec
@@ -39,7 +39,7 @@ from perdure.tools.api.input_schema import input_schema, without_nulls
 from perdure.tools.api.schema_tool import SchemaTool
 from perdure.tools.api.tool import InputT, OutputT, Tool, ToolCallContext, ToolEffect, ToolFailure
 
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NAME: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NAME_CHARS_SHOWN: Final = 100
 _HALF_A_CHARACTER: Final = "Invalid tool input: not valid Unicode, a text holds half a character"
 
@@ -111,6 +111,11 @@ class ToolRegistry:
     def names(self) -> set[str]:
         below: set[str] = set() if self._application is None else self._application.names()
         return below | self._stacks.keys()
+
+    def names_for_all(self) -> set[str]:
+        """The names that every turn is offered: those of registrations that are not listed."""
+        held = {name: self.holder(name) for name in self.names()}
+        return {name for name, one in held.items() if one is not None and not one.listed}
 
     def holder(self, name: str) -> Registration | None:
         """The registration that holds `name` now."""

@@ -9,7 +9,6 @@ sandbox, and absolute paths outside cause warnings, which are a hint and no prot
 
 import asyncio
 import posixpath
-import re
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
@@ -26,6 +25,7 @@ from perdure.core.limits import (
 from perdure.core.request import tool_output
 from perdure.core.request.tool_output import OutputLimits
 from perdure.core.shell.command import CommandDirectory
+from perdure.lazy_pattern import lazy_pattern
 from perdure.ports import ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.session.job import JobInfo
@@ -54,7 +54,9 @@ once, and you are told of the end.
 is cut, and the answer names the file that holds all of it.
 - Prefer read, glob, grep, edit and write for files."""
 
-_SEPARATORS: Final = re.compile(r"[\s'\"`;|&()<>=]+")
+_SEPARATORS: Final = lazy_pattern(r"[\s'\"`;|&()<>=]+")
+_WORDS_READ_MAX: Final = 4_000
+"""Words of a command that are looked at for paths outside. The warnings are a hint."""
 _LEFT_RUNNING: Final = "Processes that it left running in the background were ended."
 
 
@@ -291,7 +293,7 @@ def _shell_code(code: int) -> int:
 def _outside_paths(command: str, directory: str) -> tuple[str, ...]:
     """One warning for each directory outside `directory` that the command names."""
     parents: dict[str, None] = {}
-    for word in _SEPARATORS.split(command):
+    for word in _SEPARATORS.split(command, _WORDS_READ_MAX)[:_WORDS_READ_MAX]:
         path = posixpath.normpath(word) if word.startswith("/") else ""
         if path and not path.startswith("/dev/") and not is_within(path, directory):
             parents[posixpath.dirname(path)] = None

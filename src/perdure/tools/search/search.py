@@ -32,6 +32,7 @@ from perdure.core.limits import (
     SEARCH_PATTERN_CHARS_MAX,
     SEARCH_SECONDS_MAX,
 )
+from perdure.lazy_pattern import lazy_pattern
 from perdure.ports import Filesystem, ProcessResult
 from perdure.schema.codec import Record
 from perdure.schema.value import Value
@@ -41,10 +42,10 @@ from perdure.version import PACKAGE_FOLDER
 
 _COMMON: Final = ("--no-config", "--no-require-git")
 # ripgrep's types filter by name and, unlike its globs, do not override ignore files.
-_NAME_GLOB: Final = re.compile(r"(?!\*\*$)(?:[A-Za-z0-9_.*?-]|\{[A-Za-z0-9_.*?,-]+\})+")
-_SUFFIX_PATTERN: Final = re.compile(r"(?:\*\*/)?\*[A-Za-z0-9_.-]+")
-_SPECIAL: Final = re.compile(r"[*?\[\]{},!\\]")
-_PATH_OF_MATCH: Final = re.compile(
+_NAME_GLOB: Final = lazy_pattern(r"(?!\*\*$)(?:[A-Za-z0-9_.*?-]|\{[A-Za-z0-9_.*?,-]+\})+")
+_SUFFIX_PATTERN: Final = lazy_pattern(r"(?:\*\*/)?\*[A-Za-z0-9_.-]+")
+_SPECIAL: Final = lazy_pattern(r"[*?\[\]{},!\\]")
+_PATH_OF_MATCH: Final = lazy_pattern(
     rb'\{"type":"match","data":\{"path":(\{"(?:text|bytes)":"(?:[^"\\]|\\.)*"\})'
 )
 _BOM: Final = b"\xef\xbb\xbf"

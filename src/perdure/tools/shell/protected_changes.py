@@ -5,15 +5,15 @@ is decided by its permission and by the sandbox.
 """
 
 import posixpath
-import re
 from typing import Final
 
 from perdure.core.approval import protected_paths
 from perdure.core.limits import BASH_WARNINGS_MAX
+from perdure.lazy_pattern import lazy_pattern
 from perdure.ports import Filesystem
 from perdure.schema.value import Value
 
-_SEPARATORS: Final = re.compile(r"[\s'\"`;|&()<>=]+")
+_SEPARATORS: Final = lazy_pattern(r"[\s'\"`;|&()<>=]+")
 _ABSENT: Final = (-1, -1)
 
 

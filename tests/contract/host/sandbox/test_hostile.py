@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import subprocess
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from perdure.host.process.runner import LocalProcesses
 from perdure.host.sandbox.launches import Launches, program
 from perdure.host.sandbox.local_sandbox import LocalSandbox
 from perdure.ports.sandbox import Wall
-from tests.contract.host.sandbox.hostile_commands import list_commands
+from tests.contract.host.sandbox import hostile_calls, hostile_commands
 from tests.figures import Figure
 from tests.skipping import cannot_run
 from tests.support import polling
@@ -25,11 +25,15 @@ from tests.support.watched_processes import has_process_in
 
 TOKEN: Final = "canary-token-7351"
 COMMANDS_MIN: Final = 400
+CALLS_MIN: Final = 150
 SECONDS: Final = 20
 NOBODY: Final = 65_534
 TOGETHER: Final = 4
 BEYOND_LANDLOCK: Final = ("/.git/", "w/opencode.json", "chmod", "chown", "touch -d", "setxattr")
 """What Landlock has no rights for: places inside the workspace, and modes, owners and times."""
+
+SEEN_BY_LANDLOCK: Final = ("syscall(434, {pid}", "ls /proc/{pid}")
+"""Without a namespace of processes, others can be seen. They cannot be touched."""
 
 
 @dataclass(kw_only=True)
@@ -54,6 +58,13 @@ class World:
                 content = path.read_bytes() if path.is_file() else b""
                 found[str(path)] = (status.st_mode, content)
         return found
+
+    def without_workspace(
+        self, found: dict[str, tuple[int, bytes]]
+    ) -> dict[str, tuple[int, bytes]]:
+        """What Landlock has rights for: no places inside the workspace, and no modes."""
+        outside = (path for path in found if f"{self.root}/w/" not in path)
+        return {path: (0, found[path][1]) for path in outside}
 
     def connections(self) -> int:
         count = 0
@@ -190,17 +201,8 @@ async def run(world: World, sandbox: LocalSandbox, command: str) -> str:
     return result.output.decode(errors="replace")
 
 
-@pytest.mark.parametrize("wall", ["namespaces", "landlock"])
-async def test_no_hostile_command_has_an_effect_outside(
-    world: World, wall: Wall, figure: Figure
-) -> None:
-    sandbox = await open_sandbox(world, wall)
-    commands = [command.format_map(world.words) for command in list_commands()]
-    if wall == "landlock":
-        commands = [each for each in commands if not any(name in each for name in BEYOND_LANDLOCK)]
-    else:
-        assert len(commands) >= COMMANDS_MIN
-    before = world.outside()
+async def attempt_all(world: World, sandbox: LocalSandbox, commands: Iterable[str]) -> list[str]:
+    """Run commands, some at a time; the commands with their output that got out."""
     room = asyncio.Semaphore(TOGETHER)
     escaped: list[str] = []
 
@@ -213,12 +215,45 @@ async def test_no_hostile_command_has_an_effect_outside(
     async with asyncio.TaskGroup() as group:
         for command in commands:
             group.create_task(attempt(command))
+    return escaped
+
+
+@pytest.mark.parametrize("wall", ["namespaces", "landlock"])
+async def test_no_system_call_device_or_socket_leads_outside(
+    world: World, wall: Wall, figure: Figure
+) -> None:
+    sandbox = await open_sandbox(world, wall)
+    written = hostile_calls.list_commands()
+    if wall == "landlock":
+        written = [each for each in written if not any(name in each for name in SEEN_BY_LANDLOCK)]
+    commands = [command.format_map(world.words) for command in written]
+    assert len(commands) >= CALLS_MIN
+    before = world.outside()
+    assert await attempt_all(world, sandbox, commands) == []
     after = world.outside()
     if wall == "landlock":
-        before, after = (
-            {path: found for path, found in each.items() if f"{world.root}/w/" not in path}
-            for each in (before, after)
-        )
+        before, after = world.without_workspace(before), world.without_workspace(after)
+    assert after == before
+    assert world.connections() == 0
+    assert world.victim.returncode is None
+    figure("hostile calls, devices and sockets", len(commands))
+
+
+@pytest.mark.parametrize("wall", ["namespaces", "landlock"])
+async def test_no_hostile_command_has_an_effect_outside(
+    world: World, wall: Wall, figure: Figure
+) -> None:
+    sandbox = await open_sandbox(world, wall)
+    commands = [command.format_map(world.words) for command in hostile_commands.list_commands()]
+    if wall == "landlock":
+        commands = [each for each in commands if not any(name in each for name in BEYOND_LANDLOCK)]
+    else:
+        assert len(commands) >= COMMANDS_MIN
+    before = world.outside()
+    escaped = await attempt_all(world, sandbox, commands)
+    after = world.outside()
+    if wall == "landlock":
+        before, after = world.without_workspace(before), world.without_workspace(after)
     assert escaped == []
     assert after == before
     assert world.connections() == 0

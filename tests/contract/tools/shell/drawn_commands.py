@@ -80,7 +80,10 @@ FILES: Final = (
     "<<E\na\nE\n",
 )
 _PIECES_TEXT: Final = """
-    canary can ary b f x= $x |& $( ) ( ` ' " \\ } $' $" # <<< <( >( >| <> &> -c -- (( )) $(( ]] [ ]
+    canary can ary b f x= $x |& $( ) ( ` ' " \\ } $' $" # <<< <( >( >| <> &>
+    {x}> {x}<> {x}>&- >&$x <&3- select coproc trap mapfile complete alias unalias source
+    BASH_ENV= PROMPT_COMMAND= PS4= IFS= ~+ ~- $"a" !! !$ a[$(b)] $_ $@ $* "$@" ${@} ${!x@}
+    ;;) -c -- (( )) $(( ]] [ ]
     * ? ~ @ = / ${x:- ${ $ ${x# {a,b} ;; ;& ;;& && || ! % + ^ , 2>&1 a[ ]= ${! @P} :0: -v %n --
     - =~ 0 1
 """
@@ -126,7 +129,25 @@ PIECES: Final = (
         "for x in a; do ",
     ),
     *("; done", "while a; do ", "break; done", "case a in a) ", ";; esac", "f() ", "function g "),
-    *("\u00a0", "\u2003", "\ufeff", "\v", "\f", "\x01", "\x7f", "\x1c", "é", "\u00e9\\"),
+    *(
+        "\u00a0",
+        "\u2003",
+        "\ufeff",
+        "\v",
+        "\f",
+        "\x01",
+        "\x7f",
+        "\x1c",
+        "\u1680",
+        "\u2028",
+        "\u3000",
+        "\x85",
+        "\u200b",
+        "é",
+        "\u00e9\\",
+    ),
+    *("b" * 5_000, "\r\n", "\\\r\n", "$'\\0'", "case a in (", "select x in a; do ", "<<E <<F\n"),
+    *("mapfile -C ", "trap -- ", " DEBUG", "read -e ", "wait -p ", "printf -v ", "exec {x}> "),
 )
 LETTERS: Final = " \t\n\r\\'\"`$;&|<>(){}[]#=~!*?-^%+,@:ax1E\u00a0"
 

@@ -71,6 +71,35 @@ exec {x}>f; a CODE
 echo ${y:=CODE} $((y))
 hash -p CODE y
 trap CODE EXIT
+exec {y[CODE]}>f; a
+a {y[CODE]}>f
+coproc y[CODE] { a; }
+for y[CODE] in a; do a; done
+select y[CODE] in a; do break; done <<< 1
+case a in CODE) a;; esac
+case $((CODE)) in *) a;; esac
+[[ a == CODE ]]
+[[ 1 -lt CODE ]]
+y=(CODE); echo ${y[0]@P}
+y=([CODE]=1)
+declare y[CODE]=1
+typeset y[CODE]
+unset -v y[CODE]
+unset y[CODE]
+wait -f -p y[CODE]
+read y[CODE] <<< z
+read -e -i CODE y
+read -N CODE y
+mapfile -n 1 -s CODE y
+printf -v y[CODE] z
+getopts a y[CODE] -a
+y=1 let ++y[CODE]
+export y[CODE]
+hash -t CODE
+test a -ot CODE
+sleep $((CODE))
+kill -CODE 1
+ulimit CODE
 """
 """One command on each line: places in which some shell computes, or assigns to a name."""
 _QUOTED: Final = (
@@ -208,6 +237,110 @@ bind -x {}
 fc -s {}
 hash -p {} b\nb
 type {}; {}=1
+mapfile -C {} -c 1 y <<< z
+mapfile -c1 -C{} <<< z
+readarray -C '{} x' -c 1 y <<< z
+trap -- {} ERR; false
+trap {} DEBUG; a
+trap {} RETURN
+trap {} 0
+trap {} USR1; kill -USR1 $BASHPID
+PROMPT_COMMAND={} bash -ic a
+BASH_ENV={} bash a
+ENV={} bash --posix -ic a
+PS0='$({})' bash -ic a
+PS1='$({})' bash -ic a
+PS4='$({})' bash -xc a
+SHELLOPTS=xtrace PS4='$({})' bash -c a
+BASHOPTS=expand_aliases bash -c {}
+bash --rcfile {} -ic a
+bash --init-file {} -i
+bash -O expand_aliases -c {}
+sh -c "$1" a {}
+coproc y {}
+coproc y { {}; }; wait
+echo \a | while read y; do {}; done
+exec {y}> >({}); a
+a {y}<> f {y}>&1; {}
+a {y}< <({})
+case a in $({})) a;; esac
+case $({}) in *) a;; esac
+case a in a) ;; esac; {}
+case a in (a) {} ;; esac
+[[ a = $({}) ]]
+[[ -n a ]] && {}
+((1)) && {}
+echo $"a" $({})
+echo $"`{}`"
+eval -- {}
+eval 'a;' {}
+alias -p; {}
+unalias -a; {}
+echo() { {}; }; echo a
+cd() { {}; }; cd .
+command_not_found_handle() { {}; }; z
+set -- a {}; "$2"
+set -- {}; "$@"
+set -- {}; $*
+y={}; $y
+y={} ; "$y" x
+y=({} x); "${y[@]}"
+y={}; ${y^}; ${y}
+IFS=,; y={},x; $y
+set -f; {}
+set -o posix; {}
+set +o history; {}
+set -o history -o histexpand\n{}\n!!
+source {}
+. ./{}
+. /dev/stdin <<< {}
+source <(echo {})
+bash <(echo {})
+bash < <(echo {})
+bash /dev/stdin <<< {}
+enable -n echo; echo() { {}; }
+enable -f ./f {}
+builtin eval {}
+builtin command {}
+command eval {}
+command builtin eval {}
+command . {}
+exec -c {}
+exec -l {}
+exec -cl -a y {}
+{ a; } ; {}
+{\n{}\n}
+(a) ; {}
+! ! {}
+! time {}
+time ! {}
+time -- {}
+if a\nthen {}\nfi
+for x; do {}; done
+for ((;;)) { {}; break; }
+until a; do a; done; {}
+a \\\r\n{}
+a\r{}
+a \r\n {}
+{}\r
+a\x00{}
+\x00{}
+a\u1680{}
+a\u2028{}
+a\u3000; {}
+a\u0085; {}
+a\u200b; {}
+a\x1c{}
+a ~+/../{} {}
+a {1..2}; {}
+{,{}}
+{{},{}} x
+~/{}
+~+/{}
+$'\\x63anary'
+$'\\143anary'
+$'\\u0063anary'
+$'c\\0'anary; {}
 {} > f
 {} >| f
 {} >> f
@@ -236,6 +369,20 @@ _OTHERS: Final = (
     "echo {can,}ary; {canary,x}",
     "PS4='$(canary x)'; set -x; a",
     "PROMPT_COMMAND=canary bash -i",
+    f"echo {'a' * 70_000}; canary x",
+    f"{'a=1 ' * 5_000} canary x",
+    f"echo {'(' * 200}{')' * 200}; canary x",
+    f"echo {'$(' * 60}canary{')' * 60}",
+    f"echo '{'b' * 9_000}'\"'\"'; canary x; '",
+    "cat <<E <<F\n$(canary x)\nE\n`canary y`\nF\n",
+    "cat <<$(canary x)\na\n$(canary x)\n",
+    "cat <<E |\n$(canary x)\nE\na",
+    "cat <<E;cat <<'F'\n`canary x`\nE\n$(b)\nF\n",
+    "cat <<'E\nF'\na\nE\nF\ncanary x",
+    "cat <<E\n\\$(canary x)\\\\$(canary y)\nE\n",
+    "cat <<E\nE \nE\ncanary x",
+    "cat <<\\E\n$(a)\nE\ncanary x",
+    "cat <<''\na\n\ncanary x",
     "can\\\nary x",
     "canary\\\n x",
     "!can",

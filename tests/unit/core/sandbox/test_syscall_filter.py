@@ -68,6 +68,28 @@ def test_calls_are_refused_by_number_and_argument(
     assert answer(program, *call) == expected
 
 
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_scheduling_of_others_is_refused_where_they_are_seen(machine: str) -> None:
+    arch = {"x86_64": X86_64, "aarch64": AARCH64}[machine]
+    by_process = {"x86_64": (142, 144, 203, 314), "aarch64": (118, 119, 122, 274)}[machine]
+    by_kind = {"x86_64": (141, 251), "aarch64": (140, 30)}[machine]
+    limit = {"x86_64": 302, "aarch64": 261}[machine]
+    alone = syscall_filter.make_filter(machine, ())
+    among = syscall_filter.make_filter(machine, (), sees_others=True)
+    assert alone is not None
+    assert among is not None
+    for number in by_process:
+        assert answer(among, number, 0, arch=arch) == ALLOWED
+        assert answer(among, number, 77, arch=arch) == REFUSED
+        assert answer(alone, number, 77, arch=arch) == ALLOWED
+    for number in by_kind:
+        assert answer(among, number, 1, 0, arch=arch) == ALLOWED
+        assert answer(among, number, 0, 77, arch=arch) == REFUSED
+    for program in (alone, among):
+        assert answer(program, limit, 0, arch=arch) == ALLOWED
+        assert answer(program, limit, 77, arch=arch) == REFUSED
+
+
 def test_another_machine_is_refused_as_a_whole(program: bytes) -> None:
     assert answer(program, 0, arch=AARCH64) == REFUSED
     assert syscall_filter.make_filter("sparc", ()) is None
