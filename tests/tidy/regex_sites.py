@@ -14,6 +14,7 @@ from typing import Annotated, Final, cast, get_args, get_origin
 
 import msgspec
 
+from perdure.lazy_pattern import LazyPattern
 from tests.tidy import source_tree
 from tests.tidy.source_tree import Module
 
@@ -51,7 +52,7 @@ def find_computed() -> dict[str, str]:
 
 
 def _sites(module: Module) -> Iterator[Site]:
-    if "import re\n" not in module.text:
+    if "import re\n" not in module.text and "lazy_pattern" not in module.text:
         return
     for name, value in vars(importlib.import_module(_dotted(module))).items():
         for pattern in _patterns(value):
@@ -69,7 +70,10 @@ def _dotted(module: Module) -> str:
 
 def _patterns(value: object) -> Iterator[Pattern]:
     """The patterns in a value of a module."""
-    if isinstance(value, re.Pattern):
+    if isinstance(value, LazyPattern):
+        # Compiled here, so that the first use is not slower than the others.
+        yield re.compile(value.pattern, value.flags)
+    elif isinstance(value, re.Pattern):
         yield cast("Pattern", value)
     elif get_origin(value) is Annotated:
         metas = [meta for meta in get_args(value) if isinstance(meta, msgspec.Meta)]
@@ -135,6 +139,8 @@ def _called(call: ast.Call) -> str:
     match call.func:
         case ast.Attribute(value=ast.Name(id="re"), attr=method) if method in _CALLS:
             return method
+        case ast.Name(id="lazy_pattern"):
+            return "compile"
         case _:
             return ""
 

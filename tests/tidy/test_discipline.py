@@ -18,7 +18,9 @@ from tests.tidy.source_tree import Module
 DOCSTRING_LINES_MAX: Final = 12
 
 CATCHES_ALL: Final[Mapping[str, str]] = {
+    "acp/wire/": "a defect in a handler becomes an error answer, not a lost connection",
     "embedded/": "a defect of the application breaks one answer, and is its cause",
+    "mcp_server/server.py": "a defect in a call answers that call, and the others go on",
     "location/context/": "a source of a plugin that raises is left out, and reported",
     "runtime/compaction/": "a failing summary model must not end the turn",
     "runtime/coordination/": "a defect ends one drain, not the process",
@@ -36,6 +38,7 @@ STARTS_TASKS: Final[Mapping[str, str]] = {
 }
 IMPORTS_LATE: Final[Mapping[str, str]] = {
     "__init__.py": "a name of the public API is imported when it is first used",
+    "acp/server.py": "the first request of an editor is answered before the rest is loaded",
     "client/generated/": "a group of the client is loaded when it is first used",
     "client/wire.py": "the HTTP library is loaded by a client that connects",
     "cli/": "a command loads only what it runs, so that --version stays quick",

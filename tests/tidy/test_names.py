@@ -13,7 +13,7 @@ CONTEXT: Final = (ROOT / "CONTEXT.md").read_text(encoding="utf-8")
 
 WORDS: Final[Mapping[str, str]] = {
     "architecture": """
-        app built builtin cli coordination coordinator core deps engine factory host human in
+        acp app built builtin cli coordination coordinator core deps engine factory host human in
         installed llm main monitor net ops platform ports public runtime services shared site store
         testing to work
     """,
@@ -24,18 +24,26 @@ WORDS: Final[Mapping[str, str]] = {
     "concurrency": """
         background blocking callback crash cycle detached dispatch execution interrupt
         lazy lock loop offload orphan ownership peer process progress queue record resumption runner
-        spawn startup sync wake watchdog watcher
+        spawn startup sync wake watch watchdog watcher
     """,
     "conversation": """
-        activity admission agent answer approval attachment children choice compactor cut details
+        activity admission agent answer approval attachment
+        attention children choice compactor cut delta description details
         end failed failure fallback hub id inbox known native outcome own permission plan prefix
         preserved preview project pruning question reasoning receipt recorder recovery repeated
         report rules slug state status step summarizer summary title todowrite tracking transcript
         window
     """,
+    "proof of exports": """
+        chain copy ed25519 verify writer
+    """,
     "cloud providers": """
         anthropic aws bedrock chat cloud gemini key keyring local oauth openai responses
         rs256 secrets signature vertex
+    """,
+    "editors": """
+        answers asking blocks choices content diffs features feed make messages notes option
+        prompt prompting protocols requests rpc splitter timestamps updates
     """,
     "HTTP": """
         acceptor access address asgi auth binding body connection cursor dial endpoint
@@ -45,19 +53,22 @@ WORDS: Final[Mapping[str, str]] = {
         web webfetch websearch websocket
     """,
     "MCP": """
-        authorization connector elicitation inbound meter offered rate resource restart sdk stdio
+        ag argument authorization connector elicitation era inbound meter offered
+        rate resource restart sdk stdio ui
     """,
     "operating system and shell": """
         bash bubblewrap clock code descriptor directory filesystem filter fs git harmless health
-        input kernel kind landlock launch launched launcher literal log metrics namespace parent
+        input kernel kind landlock launch launched launcher literal log
+        login metrics namespace parent
         piped policy post private privilege program repository sandbox scan scratch search seatbelt
         shell storage suspicion syscall telemetry time tree vcs workspace wrapper
     """,
     "programming": """
-        api backend codec demo deprecation error faulty field function generated histogram index
+        api backend build
+        codec demo deprecation error faulty field function generated histogram index
         instance limits
         manual mode name problem pytest register schema seed scripted seeded selection setting shape
-        suggestion type typed unknown value version
+        suggestion symbol type typed unknown value version
     """,
     "storage": """
         atomic cache cached checks committer config configured confined data database
@@ -67,7 +78,7 @@ WORDS: Final[Mapping[str, str]] = {
     "text formats": """
         assignment decoding exact form format front fuzzy glob grammar grep html ignore image json
         jsonc markdown matter mime parser patch pattern phrase render ring script style
-        substitution tag template text token tui wildcard word xml yaml
+        substitution tag template text token tui visible wildcard word xml yaml
     """,
 }
 """By the field that uses them. A new word needs a place here, or an entry in CONTEXT.md."""

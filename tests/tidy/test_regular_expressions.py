@@ -35,6 +35,7 @@ COMPUTED: Final[Mapping[str, str]] = {
     "core/text/wildcard.py:_compiled": "test_a_wildcard_with_many_stars",
     "core/text/wildcard.py:compile_any": "test_a_wildcard_with_many_stars",
     "core/web/html_tokens.py:_after_dropped": "test_a_page_of_unclosed_elements",
+    "lazy_pattern.py:__getattr__": "its sources are arguments of `lazy_pattern`",
     "llm/demo/tasks.py:_words": "its results are values of the module",
     "llm/http/error_kind.py:_any_of": "its results are values of the module",
     "protocol/problems.py:_pattern": "the patterns of schema/ids.py, which are values there",

@@ -4,6 +4,7 @@ import re
 import tarfile
 from pathlib import Path
 
+import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
@@ -44,7 +45,10 @@ def test_classifiers_name_each_python_that_the_workflow_tries() -> None:
         assert f"Programming Language :: Python :: {version}" in metadata().core.classifiers
 
 
-def test_a_wheel_can_be_built_from_the_sdist(tmp_path: Path) -> None:
+def test_a_wheel_can_be_built_from_the_sdist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_WITHOUT_PAGE", "1")
     builder = SdistBuilder(str(ROOT))
     (archive,) = builder.build(directory=str(tmp_path), versions=["standard"])
     with tarfile.open(archive) as file:

@@ -34,7 +34,7 @@ OTHER_TOOLS: Final[Mapping[str, str]] = {
     "websearch": "asks a search service",
 }
 OPENERS: Final[Mapping[str, str]] = {
-    "location/agents/commands.py": "templates that clients are shown; nothing runs them",
+    "location/agents/command_files.py": "templates that clients are shown; nothing runs them",
     "location/config/agent_files.py": "configuration, which models are not shown",
     "location/config/files.py": "configuration, which models are not shown",
     "location/config/trust.py": "what the user trusts, in the data directory",

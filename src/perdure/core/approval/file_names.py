@@ -9,19 +9,19 @@ Invariant: which rules match depends on the file alone, and not on how a caller 
 """
 
 import posixpath
-import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from perdure.core.text import wildcard
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.approval.permission import Rule, Ruleset
 from perdure.schema.value import Value
 
 FILE_ACTIONS: Final = frozenset({"read", "edit"})
 """Actions whose resources are files."""
 _PATH_ACTIONS: Final = FILE_ACTIONS | {"external_directory"}
-_WILD: Final = re.compile(r"[*?]")
+_WILD: Final = lazy_pattern(r"[*?]")
 
 
 class FileNames(Value, kw_only=True):

@@ -9,7 +9,6 @@ more than a higher one; and no rule allows a protected resource, nor does an ear
 the request offered to save it.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from perdure.core.approval.file_names import ANY_PLACE, FileNames
 from perdure.core.text import wildcard
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.approval.permission import Effect, Rule, Ruleset, SessionRule
 from perdure.schema.value import Value
 
@@ -27,7 +27,7 @@ DENY_ALL: Final[Ruleset] = (Rule("*", "*", "deny"),)
 Layer = Literal["managed", "user", "project"]
 """The owner of a configuration document, the highest first."""
 
-_WILDCARDS: Final = re.compile(r"[*?]")
+_WILDCARDS: Final = lazy_pattern(r"[*?]")
 _ALLOW_ALL: Final[Ruleset] = (Rule("*", "*", "allow"),)
 _PATH_ACTIONS: Final = frozenset({"external_directory", "read", "edit"})
 

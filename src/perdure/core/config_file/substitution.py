@@ -15,13 +15,14 @@ from typing import Final, Literal
 from perdure.core import limits
 from perdure.core.text import jsonc
 from perdure.core.text.jsonc import Address
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Confidential, Value
 
 Trust = Literal["user", "project"]
 """Whether a document is the user's own or part of a project."""
 
-_PLACEHOLDER: Final = re.compile(r"\{(env|file):([^{}]*)\}")
+_PLACEHOLDER: Final = lazy_pattern(r"\{(env|file):([^{}]*)\}")
 _TEXTS: Final = frozenset(
     {("agents", "system"), ("agents", "description"), ("commands", "template")}
 )

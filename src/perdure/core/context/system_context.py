@@ -7,7 +7,6 @@ is needed. Keys are unique; text is never empty; texts are joined by a blank lin
 """
 
 import enum
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue, Record
 from perdure.schema.ids import Seq
@@ -23,7 +23,7 @@ from perdure.schema.value import Value
 
 V = TypeVar("V")
 
-KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._/-]*")
+KEY: Final = lazy_pattern(r"[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._/-]*")
 _JOINER: Final = "\n\n"
 _SNAPSHOTS_KEPT: Final = 32
 

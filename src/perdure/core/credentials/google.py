@@ -9,7 +9,6 @@ Invariant: credentials go only to Google or to this machine, and appear in no me
 """
 
 import base64
-import re
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlencode, urlsplit
@@ -18,6 +17,7 @@ import msgspec
 
 from perdure.core import limits
 from perdure.core.credentials import keys, oauth
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import loopback
 from perdure.net.transport import HttpRequest
 from perdure.schema import codec
@@ -33,7 +33,7 @@ _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _ASSERTION_SECONDS: Final = 3600
 METADATA_HOST: Final = "metadata.google.internal"
 _METADATA_PATH: Final = "/computeMetadata/v1/instance/service-accounts/default/token"
-_ORIGIN: Final = re.compile(r"https://(?:[a-z0-9-]{1,63}\.){1,4}googleapis\.com")
+_ORIGIN: Final = lazy_pattern(r"https://(?:[a-z0-9-]{1,63}\.){1,4}googleapis\.com")
 
 
 Sign = Callable[[str, bytes], bytes]

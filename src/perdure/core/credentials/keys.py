@@ -9,7 +9,6 @@ A project that pairs a variable with its own server gets nothing, unless a perso
 Invariant: no function here returns a text that contains a secret, except `Key.value`.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,13 +17,14 @@ from msgspec import UNSET
 
 from perdure.core import limits
 from perdure.core.config_file.entries import ModelEntry, ProviderEntry
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import host_name
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.models.credential import StoredCredential, StoredKey, StoredLogin
 from perdure.schema.value import Confidential, Value
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-_UNSENDABLE: Final = re.compile(r"[^\x21-\x7e]")
+_UNSENDABLE: Final = lazy_pattern(r"[^\x21-\x7e]")
 _SHOWN_ORIGINS_MAX: Final = 3
 
 

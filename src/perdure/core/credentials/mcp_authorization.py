@@ -5,29 +5,35 @@ Addresses are those of RFC 9728 and RFC 8414, registration is that of RFC 7591. 
 on this machine, is asked.
 """
 
-import re
 from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from perdure.core.config_file.entries import LoginEntry
 from perdure.core.config_file.mcp_entries import McpOauthEntry
 from perdure.core.credentials import keys, oauth
 from perdure.core.credentials.oauth import LoginMethod, LoginMethodError
 from perdure.core.text import jsonc
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import loopback
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
+from perdure.schema.models.credential import SecretPlace
 from perdure.schema.value import Value
 
 CALLBACK_PORT: Final = 19876
 _CALLBACK_PATH: Final = "/mcp/oauth/callback"
-_METADATA: Final = re.compile(r'resource_metadata="([^"]{1,2000})"')
+_METADATA: Final = lazy_pattern(r'resource_metadata="([^"]{1,2000})"')
 
 
 class McpLoginError(Exception):
     """The login cannot begin. The message is for a person."""
+
+
+_IN_HEADER: Final = "client_secret_basic"
+_IN_BODY: Final = "client_secret_post"
 
 
 class AuthorizationServer(Value, kw_only=True):
@@ -35,6 +41,8 @@ class AuthorizationServer(Value, kw_only=True):
     token_url: str
     registration_url: str | None = None
     scopes: tuple[str, ...] = ()
+    secret_place: SecretPlace = "header"
+    """Where it wants the secret of a client that has one."""
 
 
 def integration_id(url: str) -> str:
@@ -85,6 +93,8 @@ def read_server(metadata: JsonValue, issuer: str) -> AuthorizationServer:
     if not given:
         registration = _at(issuer, "/register")
     scopes: JsonValue = given.get("scopes_supported")
+    ways: JsonValue = given.get("token_endpoint_auth_methods_supported")
+    only_body = jsonc.is_list(ways) and _IN_BODY in ways and _IN_HEADER not in ways
     return AuthorizationServer(
         authorize_url=_address(given.get("authorization_endpoint"), _at(issuer, "/authorize")),
         token_url=_address(given.get("token_endpoint"), _at(issuer, "/token")),
@@ -94,6 +104,7 @@ def read_server(metadata: JsonValue, issuer: str) -> AuthorizationServer:
         scopes=tuple(scope for scope in scopes if isinstance(scope, str))
         if jsonc.is_list(scopes)
         else (),
+        secret_place="body" if only_body else "header",
     )
 
 
@@ -136,7 +147,7 @@ def make_method(
     """The login as a method of ours. Raises McpLoginError."""
     scopes = tuple(entry.scope.split()) if entry.scope else server.scopes
     try:
-        return oauth.read_method(
+        method = oauth.read_method(
             "mcp",
             LoginEntry(
                 label="MCP login",
@@ -150,6 +161,9 @@ def make_method(
         )
     except LoginMethodError as error:
         raise McpLoginError(f"the server's login cannot be used: {error}") from error
+    return replace(
+        method, client_secret=entry.client_secret or "", secret_place=server.secret_place
+    )
 
 
 def is_safe(url: str) -> bool:

@@ -11,22 +11,23 @@ standard error code is passed on.
 import base64
 import hashlib
 import hmac
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit, urlunsplit
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure.core import limits
 from perdure.core.config_file.entries import LoginEntry
 from perdure.core.credentials import keys
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import loopback
 from perdure.net.transport import HttpRequest
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
-from perdure.schema.models.credential import StoredLogin
+from perdure.schema.models.credential import SecretPlace, StoredLogin
 from perdure.schema.models.integration import LoginPrompt, SelectPrompt
 from perdure.schema.value import Confidential, Value
 
@@ -41,8 +42,8 @@ _OWN_PARAMETERS: Final = frozenset(
         "state",
     }
 )
-_ERROR_CODE: Final = re.compile(r"[a-z][a-z_]{1,63}")
-_UNFIT: Final = re.compile(r"[^\x21-\x7e]")
+_ERROR_CODE: Final = lazy_pattern(r"[a-z][a-z_]{1,63}")
+_UNFIT: Final = lazy_pattern(r"[^\x21-\x7e]")
 _FINAL: Final = frozenset(
     {"access_denied", "expired_token", "invalid_client", "invalid_grant", "unauthorized_client"}
 )
@@ -53,7 +54,7 @@ class LoginMethodError(Exception):
     """A configured login method cannot be used. The message is for its author."""
 
 
-class LoginMethod(Value, kw_only=True):
+class LoginMethod(Confidential, kw_only=True):
     """One way to log in to a provider."""
 
     id: str
@@ -64,6 +65,8 @@ class LoginMethod(Value, kw_only=True):
     """The address that gives device codes; core.credentials.device_login."""
     token_url: str
     client_id: str
+    client_secret: str = ""
+    secret_place: SecretPlace = "header"
     scopes: tuple[str, ...] = ()
     redirect_url: str | None = None
     """Where the browser is redirected; None means a free port on this machine."""
@@ -232,25 +235,45 @@ def exchange_request(
     method: LoginMethod, *, code: Code, verifier: str, redirect: str
 ) -> HttpRequest:
     """The request that exchanges a code for tokens."""
-    return token_request(
+    request = token_request(
         method.token_url,
         grant_type="authorization_code",
         client_id=method.client_id,
+        **_secret_fields(method.client_secret, method.secret_place),
         code=code.value,
         code_verifier=verifier,
         redirect_uri=redirect,
     )
+    return _with_secret(request, method.client_id, method.client_secret, method.secret_place)
 
 
 def renewal_request(login: StoredLogin) -> HttpRequest:
     """The request that exchanges a refresh token for new tokens."""
     assert login.refresh is not UNSET
-    return token_request(
+    secret, place = login.client_secret or "", login.secret_place or "header"
+    request = token_request(
         login.token_url,
         grant_type="refresh_token",
         client_id=login.client_id,
+        **_secret_fields(secret, place),
         refresh_token=login.refresh,
     )
+    return _with_secret(request, login.client_id, secret, place)
+
+
+def _secret_fields(secret: str, place: SecretPlace) -> dict[str, str]:
+    return {"client_secret": secret} if secret and place == "body" else {}
+
+
+def _with_secret(
+    request: HttpRequest, client_id: str, secret: str, place: SecretPlace
+) -> HttpRequest:
+    if not secret or place != "header":
+        return request
+    # Both are encoded before they are joined (RFC 6749, 2.3.1).
+    joined = f"{quote_plus(client_id)}:{quote_plus(secret)}"
+    basic = base64.b64encode(joined.encode()).decode()
+    return replace(request, headers={**request.headers, "authorization": f"Basic {basic}"})
 
 
 def token_request(url: str, **fields: str) -> HttpRequest:

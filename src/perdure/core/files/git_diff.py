@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.files.vcs import ChangeStatus
 from perdure.schema.session.session import FileDiff
 
-_RAW: Final = re.compile(rb":\d+ \d+ [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? ([A-Z])\d*")
-_PATCH: Final = re.compile(rb"^(?=diff --git )", re.MULTILINE)
+_RAW: Final = lazy_pattern(rb":\d+ \d+ [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? ([A-Z])\d*")
+_PATCH: Final = lazy_pattern(rb"^(?=diff --git )", re.MULTILINE)
 _STATUS: Final[dict[bytes, ChangeStatus]] = {b"A": "added", b"D": "deleted"}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from perdure.core.limits import SEARCH_BRACES_MAX
 from perdure.core.text import wildcard
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 # None stands for `**`.
@@ -62,8 +63,8 @@ def _segments(pattern: str, *, anchored: bool) -> Segments:
 
 
 # Without a closing bracket the rest of the name is one token, so that it is read only once.
-_TOKEN = re.compile(r"\\.|\[[!^]?+\][^\]]*+\]|\[[!^]?+[^\]]*+\]|\[.*+|\*+|.", re.DOTALL)
-_UNBRACKETED = re.compile(r"\\.|\*+|.", re.DOTALL)
+_TOKEN = lazy_pattern(r"\\.|\[[!^]?+\][^\]]*+\]|\[[!^]?+[^\]]*+\]|\[.*+|\*+|.", re.DOTALL)
+_UNBRACKETED = lazy_pattern(r"\\.|\*+|.", re.DOTALL)
 
 
 def _name_expression(name: str) -> re.Pattern[str]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from perdure.core.files.exact_edit import BOM
 from perdure.core.limits import PATCH_LINES_MAX, PATCH_SEARCHED_LINES_MAX
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 _BEGIN: Final = "*** Begin Patch"
@@ -23,7 +24,7 @@ _DELETE: Final = "*** Delete File: "
 _UPDATE: Final = "*** Update File: "
 _MOVE: Final = "*** Move to: "
 _END_OF_FILE: Final = "*** End of File"
-_HEREDOC: Final = re.compile(r"(?:\w+\s+)?<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
+_HEREDOC: Final = lazy_pattern(r"(?:\w+\s+)?<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 _TYPOGRAPHY: Final = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),

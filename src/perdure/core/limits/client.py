@@ -80,6 +80,7 @@ PTY_FRAME_CHARS_MAX: Final = 64 * 1024  # per frame to a client
 PTY_TITLE_CHARS_MAX: Final = 200
 PTY_TICKET_SECONDS: Final = 60
 PTY_TICKETS_MAX: Final = 1_000  # unused; the oldest is dropped
+ATTENTION_SESSIONS_MAX: Final = 500  # in one answer; those that wait for a person come first
 PTY_GUEST_SECONDS_MAX: Final = 5  # for a plugin to supply a terminal's variables
 
 # The largest wait for a permission decision that the command line accepts.

@@ -86,6 +86,9 @@ LSP_MESSAGE_BYTES_MAX: Final = 4 * 1024 * 1024  # a longer message is dropped
 LSP_HEARD_BYTES_MAX: Final = 16 * 1024 * 1024  # per second; a server that sends more is stopped
 LSP_UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024  # sent but not read; then the server is stopped
 LSP_FILE_BYTES_MAX: Final = 2 * 1024 * 1024  # larger files are not sent to a server
+LSP_SYMBOLS_READ_MAX: Final = 1_000  # per search and server; the rest is ignored
+LSP_SYMBOLS_SHOWN_MAX: Final = 100  # per search, of all servers
+LSP_SYMBOLS_SECONDS_MAX: Final = 3.0  # per search; servers are asked at the same time
 LSP_DIAGNOSTICS_READ_MAX: Final = 1_000  # per file; the rest is ignored
 
 # Searches.

@@ -7,7 +7,6 @@ whatever the server sent.
 
 import base64
 import binascii
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +14,7 @@ from msgspec import field
 
 from perdure.core import limits
 from perdure.core.text import jsonc
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.session.tool import FileContent, TextContent, ToolContent
@@ -23,7 +23,7 @@ from perdure.schema.value import Value
 _SHOWN_TYPES: Final = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 )
-_MIME: Final = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,60}")
+_MIME: Final = lazy_pattern(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,60}")
 _UNKNOWN_TYPE: Final = "application/octet-stream"
 
 

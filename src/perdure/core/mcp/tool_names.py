@@ -10,11 +10,11 @@ passes for another.
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 SEARCH: Final = "mcp_search"
@@ -23,7 +23,7 @@ READ_RESOURCE: Final = "mcp_read_resource"
 OWN: Final = frozenset({SEARCH, CALL, READ_RESOURCE})
 """Names of tools of this program that are about MCP servers."""
 
-_REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_REFUSED: Final = lazy_pattern(r"[^a-zA-Z0-9_-]")
 _CHARS_MAX: Final = 64
 _DIGEST_CHARS: Final = 8
 

@@ -5,15 +5,15 @@ tools have counts more. The order depends on nothing else, so the same query giv
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from perdure.core.mcp.tool_list import McpTool
+from perdure.lazy_pattern import lazy_pattern
 
-_WORD: Final = re.compile(r"[a-z0-9]+")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD: Final = lazy_pattern(r"[a-z0-9]+")
+_CAMEL: Final = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAME_WEIGHT: Final = 3
 
 

@@ -10,21 +10,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from perdure.core.models.transport import Api
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject
 
 _PLAIN: Final[JsonObject] = {}
 _BY_PACKAGE: Final[Mapping[str, tuple[re.Pattern[str], JsonObject]]] = {
     # Claude, "Prefill Claude's response": not from version 4.6 on.
     "@ai-sdk/anthropic": (
-        re.compile(r"claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8}|-latest)?$)"),
+        lazy_pattern(r"claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8}|-latest)?$)"),
         _PLAIN,
     ),
     # Groq, "Assistant message prefilling".
-    "@ai-sdk/groq": (re.compile(r"."), _PLAIN),
+    "@ai-sdk/groq": (lazy_pattern(r"."), _PLAIN),
     # Mistral, "Prefix: use cases".
-    "@ai-sdk/mistral": (re.compile(r"."), {"prefix": True}),
+    "@ai-sdk/mistral": (lazy_pattern(r"."), {"prefix": True}),
     # OpenRouter, "API overview: assistant prefill"; the newest Claude models refuse it.
-    "@openrouter/ai-sdk-provider": (re.compile(r"(?!anthropic/|openai/|google/)"), _PLAIN),
+    "@openrouter/ai-sdk-provider": (lazy_pattern(r"(?!anthropic/|openai/|google/)"), _PLAIN),
 }
 _BY_PROVIDER: Final[Mapping[str, JsonObject]] = {
     # Moonshot, "Partial mode".

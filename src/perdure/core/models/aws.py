@@ -7,13 +7,13 @@ them. Signing is llm.aws.signature.
 Invariant: a region with an invalid name gives no URL.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from perdure.core.credentials import keys
 from perdure.core.credentials.keys import KeyLookup, KeyMissing, NoKeyNeeded
 from perdure.core.models.transport import Api
+from perdure.lazy_pattern import lazy_pattern
 from perdure.llm.aws.signature import AwsKeys
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
@@ -26,8 +26,8 @@ _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _NOT_BEARERS: Final = frozenset({_ACCESS_KEY, _SECRET_KEY, _SESSION_TOKEN, *_REGIONS})
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
 REGION_DEFAULT: Final = "us-east-1"
-_REGION: Final = re.compile(r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}")
-_ORIGIN: Final = re.compile(
+_REGION: Final = lazy_pattern(r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}")
+_ORIGIN: Final = lazy_pattern(
     rf"https://bedrock-runtime(?:-fips)?\.({_REGION.pattern})\.amazonaws\.com(?:\.cn)?"
 )
 MISSING: Final = KeyMissing(
@@ -146,7 +146,7 @@ def _configured(settings: JsonObject) -> AwsKeys | None:
     return AwsKeys(access, secret, token if isinstance(token, str) else "")
 
 
-_SECTION: Final = re.compile(r"\[\s*+(?:profile\s++(?!\]))?([^\]]++)\]")
+_SECTION: Final = lazy_pattern(r"\[\s*+(?:profile\s++(?!\]))?([^\]]++)\]")
 _KEYS: Final[Mapping[str, str]] = {
     "aws_access_key_id": "AWS_ACCESS_KEY_ID",
     "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",

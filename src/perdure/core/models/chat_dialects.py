@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from perdure.core.config_file.entries import DialectEntry
 from perdure.core.credentials import keys
+from perdure.lazy_pattern import lazy_pattern
 from perdure.llm.encoding.chat_dialect import DEFAULT_DIALECT, ChatDialect
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
@@ -34,8 +35,8 @@ class KnownDialect(Value, kw_only=True):
     """Patterns of models' wire names, and the fields of the dialect that differ for them."""
 
 
-_CLAUDE: Final = re.compile(r"~?anthropic/claude")
-_REASONING_GROK: Final = re.compile(r"grok-(?:3-mini|4(?!.*non-reasoning)|[5-9]|code|build)")
+_CLAUDE: Final = lazy_pattern(r"~?anthropic/claude")
+_REASONING_GROK: Final = lazy_pattern(r"grok-(?:3-mini|4(?!.*non-reasoning)|[5-9]|code|build)")
 
 # The field `stream_options` is sent where nothing is known: without it most servers count nothing,
 # and those that do not know it skip it.

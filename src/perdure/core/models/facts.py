@@ -8,7 +8,6 @@ Invariant: every fact, however odd, makes an entry from which the catalog can bu
 """
 
 import datetime
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -32,6 +31,7 @@ from perdure.core.credentials import keys as credential
 from perdure.core.models import transport, variants
 from perdure.core.models.facts_source import is_true
 from perdure.core.models.variants import Thinking
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
@@ -51,17 +51,17 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     ),
 }
 """Provider -> its address, if the facts leave it to the package."""
-_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-_TWO_SCHEMES: Final = re.compile(r"^https?://(?=https?://)")
+_VARIABLE: Final = lazy_pattern(r"\$\{(\w+)\}")
+_TWO_SCHEMES: Final = lazy_pattern(r"^https?://(?=https?://)")
 _ENABLING: Final = frozenset(
     {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_PROJECT"}
 )
 """Variables that make a provider usable but are never sent as its key; see core.models.access."""
-_HOLDS_PART: Final = re.compile(
+_HOLDS_PART: Final = lazy_pattern(
     r".*_(?:NAME|HOST|URL|ENDPOINT|ACCOUNT|PROJECT|LOCATION|REGION"
     r"|(?:ACCOUNT|GATEWAY|PRODUCT|PROJECT)_ID)"
 )
-_HOLDS_KEY: Final = re.compile(r"(?!AWS_SECRET).*_(?:API)?(?:KEY|TOKEN|PAT)(?:_BEDROCK)?")
+_HOLDS_KEY: Final = lazy_pattern(r"(?!AWS_SECRET).*_(?:API)?(?:KEY|TOKEN|PAT)(?:_BEDROCK)?")
 
 
 class Fact(Value, omit_defaults=True):

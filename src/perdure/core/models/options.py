@@ -4,7 +4,6 @@ Generation Controls, Model Request Options and plain body fields are kept apart,
 core.models.catalog merges these values.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,6 +12,7 @@ from msgspec import field, structs
 
 from perdure.core.models import tool_call_mode
 from perdure.core.settings.settings import overlay
+from perdure.lazy_pattern import lazy_pattern
 from perdure.llm.encoding import cache_marks
 from perdure.llm.request import Dialect, GenerationControls
 from perdure.schema import codec
@@ -55,7 +55,7 @@ NO_OVERRIDES: Final = Overrides()
 
 
 _NOT_SENT: Final = frozenset({"apiKey", "baseURL"})
-_UNDERSCORE: Final = re.compile(r"_([a-z])")
+_UNDERSCORE: Final = lazy_pattern(r"_([a-z])")
 
 _CONTROLS: Final[Mapping[str, str]] = {
     "frequencyPenalty": "frequency_penalty",

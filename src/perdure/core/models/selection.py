@@ -5,16 +5,16 @@
 models can be used at all.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from perdure.core.models.catalog import CatalogModel
 from perdure.core.models.transport import BuiltIn, HostProvided, Unreachable
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import loopback
 
-_SMALL_NAME: Final = re.compile(r"nano|flash|lite|mini|haiku|small|fast")
+_SMALL_NAME: Final = lazy_pattern(r"nano|flash|lite|mini|haiku|small|fast")
 _MONTH_MILLIS: Final = 30 * 24 * 60 * 60 * 1000
 _SMALL_MONTHS_MAX: Final = 18
 _COST_WEIGHT: Final = 0.8

@@ -7,7 +7,6 @@ user's Google login is sent to Vertex AI, or where the user's own configuration 
 Invariant: an invalid name of a project or location gives no URL.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,15 +14,16 @@ from perdure.core.credentials import google, keys
 from perdure.core.credentials.google import GoogleLoginLookup, GoogleToken, NoGoogleLogin
 from perdure.core.credentials.keys import KeyLookup, KeyMissing, NoKeyNeeded
 from perdure.core.models.transport import Api
+from perdure.lazy_pattern import lazy_pattern
 
 _PROJECTS: Final = ("GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT")
 _LOCATIONS: Final = ("GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION")
 _NOT_KEYS: Final = frozenset({google.FILE, *_PROJECTS, *_LOCATIONS})
 _LOCATION_DEFAULT: Final = "us-central1"
 _GLOBAL: Final = "global"
-_PROJECT: Final = re.compile(r"(?:[a-z0-9.-]{1,100}:)?[a-z0-9][a-z0-9-]{0,62}")
-_REGION: Final = re.compile(r"[a-z]{2,20}-[a-z]{2,20}\d{1,2}")
-_ORIGIN: Final = re.compile(rf"https://(?:{_REGION.pattern}-)?aiplatform\.googleapis\.com")
+_PROJECT: Final = lazy_pattern(r"(?:[a-z0-9.-]{1,100}:)?[a-z0-9][a-z0-9-]{0,62}")
+_REGION: Final = lazy_pattern(r"[a-z]{2,20}-[a-z]{2,20}\d{1,2}")
+_ORIGIN: Final = lazy_pattern(rf"https://(?:{_REGION.pattern}-)?aiplatform\.googleapis\.com")
 
 
 def url_of(api: Api, publisher: str, variables: Mapping[str, str]) -> str | None:

@@ -1,11 +1,11 @@
 """Texts that present a prompt's attachments to the model, and `@path` mentions in prompts."""
 
-import re
 from collections.abc import Collection
 from itertools import islice
 from typing import Final
 
 from perdure.core import limits
+from perdure.lazy_pattern import lazy_pattern
 
 
 def with_heading(kind: str, name: str, text: str) -> str:
@@ -31,7 +31,7 @@ def one_line(text: str) -> str:
 
 # Not within a word, as in a mail address, and not at the end of another mention. Runs of the sign
 # are taken as a whole, because a text may consist of them.
-_MENTION: Final = re.compile(r"@@++|@(?<![\w./-]@)([^\s@`\"'<>()\[\]{}|\x00-\x1f]++)")
+_MENTION: Final = lazy_pattern(r"@@++|@(?<![\w./-]@)([^\s@`\"'<>()\[\]{}|\x00-\x1f]++)")
 _TRAILING: Final = ".,;:!?"
 
 

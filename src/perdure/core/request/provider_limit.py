@@ -6,11 +6,12 @@ requested 10234", "prompt is too long: 210000 tokens > 200000 maximum". Only the
 Invariant: what is found is below the size that was refused.
 """
 
-import re
 from typing import Final
 
-_NUMBER: Final = re.compile(r"\d[\d,_]{2,11}(?![\d,_])")
-_WITH_ANSWER: Final = re.compile(r"(\d{3,12}) \+ (\d{3,12}) > (\d{3,12})")
+from perdure.lazy_pattern import lazy_pattern
+
+_NUMBER: Final = lazy_pattern(r"\d[\d,_]{2,11}(?![\d,_])")
+_WITH_ANSWER: Final = lazy_pattern(r"(\d{3,12}) \+ (\d{3,12}) > (\d{3,12})")
 """The request, the answer that was asked for, and what both together may be."""
 _LIMIT_MIN: Final = 1_024
 """No model that is used here has a smaller context; smaller numbers are codes and dates."""

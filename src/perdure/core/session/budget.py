@@ -4,7 +4,7 @@ A budget is checked before each turn, so the turn that crosses it is still paid 
 one is not sent. If several budgets apply, the smallest bound of each kind counts.
 """
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -14,6 +14,7 @@ from perdure.schema.session.usage import SessionBudget
 from perdure.schema.value import Value
 
 N = TypeVar("N", int, float)
+_REACHED: Final = "The budget of this Session is used up: "
 
 
 class Budget(Value, kw_only=True):
@@ -77,11 +78,13 @@ def check_budget(
     return None
 
 
+def is_reached(reason: str) -> bool:
+    """Whether a step failed with the message of a budget that is used up."""
+    return reason.startswith(_REACHED)
+
+
 def _message(kind: str, where: str, used: str) -> str:
-    return (
-        f"The budget of this Session is used up: {used}."
-        f" Raise `{kind}` of the `budget` {where} to go on."
-    )
+    return f"{_REACHED}{used}. Raise `{kind}` of the `budget` {where} to go on."
 
 
 def _smaller(one: N | None, other: N | None) -> N | None:

@@ -26,6 +26,11 @@ class PartList:
         self._places[type(part), part.id] = len(self._parts)
         self._parts.append(part)
 
+    def find(self, kind: type[AssistantPart], id: str) -> AssistantPart | None:
+        """The last part of that kind and id."""
+        place = self._places.get((kind, id))
+        return None if place is None else self._parts[place]
+
     def change(self, kind: type[PartT], id: str, change: Callable[[PartT], PartT]) -> None:
         """Change the last part of that kind and id; a part that is not there stays so."""
         place = self._places.get((kind, id))

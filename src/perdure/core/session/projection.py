@@ -262,11 +262,12 @@ def assistant_after(message: AssistantMessage, *batch: AssistantEvent) -> Assist
                 time = replace(message.time, completed=event.timestamp)
                 message = replace(message, time=time, finish="error", error=error)
             case _:
-                _apply_to_parts(parts, event)
+                apply_to_parts(parts, event)
     return replace(message, content=parts.content)
 
 
-def _apply_to_parts(parts: PartList, event: PartEvent) -> None:
+def apply_to_parts(parts: PartList, event: PartEvent) -> None:
+    """Add or change the part that the event names."""
     match event:
         case events.TextStarted(text_id=id):
             parts.add(TextPart(id=id, text=""))

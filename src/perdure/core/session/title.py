@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from perdure.core import limits
+from perdure.lazy_pattern import lazy_pattern
 
 _PLACEHOLDER: Final = "New session - "
 _ADJECTIVES: Final = (
@@ -66,8 +67,8 @@ def _clean(line: str) -> str:
 
 
 _ASKED: Final = "Name the conversation that begins with this message:\n\n"
-_THOUGHTS: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-_LABEL: Final = re.compile(r"^\W*title\W*:\s*", re.IGNORECASE)
+_THOUGHTS: Final = lazy_pattern(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_LABEL: Final = lazy_pattern(r"^\W*title\W*:\s*", re.IGNORECASE)
 _AROUND: Final = " \t\"'`*_#“”«»„."
 
 

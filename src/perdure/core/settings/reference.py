@@ -5,7 +5,6 @@
 copy is derived from its name; fetching it is location.project.repositories.
 """
 
-import re
 from typing import Annotated, Final
 from urllib.parse import quote
 
@@ -13,19 +12,20 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core.text import jsonc
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec
 from perdure.schema.codec import JsonValue
 from perdure.schema.settings.reference import GitReference, LocalReference, ReferenceSource
 from perdure.schema.value import Value
 
-_NAME_REFUSED: Final = re.compile(r"[/\s`,]")
+_NAME_REFUSED: Final = lazy_pattern(r"[/\s`,]")
 _LOCAL_STARTS: Final = (".", "/", "~")
-_URL: Final = re.compile(
+_URL: Final = lazy_pattern(
     r"[a-z][a-z0-9+.-]*://(?:(?P<user>[^/@]*)@)?(?P<host>[^/:@]+)(?::\d+)?/(?P<path>.+)"
 )
-_REMOTE: Final = re.compile(r"(?:[^/@:]+@)(?P<host>[^/:@]+):(?P<path>[^/].*)")
-_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
-_SEGMENT: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~+-]+")
+_REMOTE: Final = lazy_pattern(r"(?:[^/@:]+@)(?P<host>[^/:@]+):(?P<path>[^/].*)")
+_HOST: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+_SEGMENT: Final = lazy_pattern(r"(?!\.{1,2}$)[A-Za-z0-9._~+-]+")
 _HOST_DEFAULT: Final = "github.com"
 
 Text = Annotated[str, Meta(min_length=1)]

@@ -6,7 +6,6 @@ leave its directory is refused; the others stay. Fetching is location.skills.dow
 Invariant: the URL of a file is below that of its source, and its path below its skill's.
 """
 
-import re
 from typing import Annotated, Final
 from urllib.parse import quote, urlsplit
 
@@ -15,11 +14,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from perdure.core import limits
 from perdure.core.skills import skill
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
-_REFUSED: Final = re.compile(r"[\\:?#%*]")
+_REFUSED: Final = lazy_pattern(r"[\\:?#%*]")
 """Separators of other systems, URL delimiters, wildcards; `%` could encode any of them."""
 _DEPTH_MAX: Final = 16
 

@@ -8,15 +8,15 @@ command between !` and ` stands for its output; it gets the arguments as its own
 Invariant: what an argument or an output holds is text, and is not read as a template again.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 _ALL: Final = "$ARGUMENTS"
-_PLACEHOLDER: Final = re.compile(r"\$ARGUMENTS|\$([1-9])(?![0-9])|!`([^`\n]{1,4096})`")
-_ARGUMENT: Final = re.compile(r'"([^"]*)"|\'([^\']*)\'|(\S+)')
+_PLACEHOLDER: Final = lazy_pattern(r"\$ARGUMENTS|\$([1-9])(?![0-9])|!`([^`\n]{1,4096})`")
+_ARGUMENT: Final = lazy_pattern(r'"([^"]*)"|\'([^\']*)\'|(\S+)')
 
 
 class ShellPart(Value):

@@ -10,11 +10,12 @@ from typing import Final
 
 from perdure.core.text import jsonc, yaml
 from perdure.core.text.yaml import PlainYamlError
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject
 
-_OPENING: Final = re.compile(r"---[ \t]*\n")
-_CLOSING: Final = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
-_BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
+_OPENING: Final = lazy_pattern(r"---[ \t]*\n")
+_CLOSING: Final = lazy_pattern(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
+_BLANK_LINE: Final = lazy_pattern(r"\n[ \t]*\n")
 
 
 class FrontMatterError(ValueError):

@@ -14,6 +14,7 @@ from typing import Final, TypeGuard
 
 import msgspec
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Value
@@ -26,8 +27,8 @@ NESTING_MAX: Final = 100
 
 _TOO_DEEP: Final = f"nested deeper than {NESTING_MAX} levels"
 _BOM: Final = b"\xef\xbb\xbf"
-_BYTE_OFFSET: Final = re.compile(r" \(byte (\d+)\)")
-_TOKEN: Final = re.compile(
+_BYTE_OFFSET: Final = lazy_pattern(r" \(byte (\d+)\)")
+_TOKEN: Final = lazy_pattern(
     rb"""
       (?P<string> "(?:[^"\\]++|\\.)*+"?+ )
     | (?P<comment> //[^\r\n]*+ | /\*(?:[^*]++|\*(?!/))*+\*/ )
@@ -39,7 +40,7 @@ _TOKEN: Final = re.compile(
 )
 _NO_VALUE_BEFORE: Final = frozenset(b"[{:,")
 _BLANKED: Final = bytes(byte if byte in b"\r\n" else ord(" ") for byte in range(256))
-_MARK: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{},:]|[^][{},:"\s]++', re.DOTALL)
+_MARK: Final = lazy_pattern(rb'"(?:[^"\\]++|\\.)*+"|[][{},:]|[^][{},:"\s]++', re.DOTALL)
 
 
 class JsoncError(ValueError):

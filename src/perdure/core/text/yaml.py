@@ -15,13 +15,14 @@ from typing import Final
 from perdure.core import limits
 from perdure.core.text import yaml_scalar
 from perdure.core.text.yaml_scalar import Flow, NotFlowError
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject, JsonValue
 from perdure.schema.value import Value
 
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_INDENT: Final = re.compile(r"[ \t]*")
-_ITEM: Final = re.compile(r"-(?:\s|$)")
-_BLOCK_TEXT: Final = re.compile(r"([|>])([+-]?)([1-9]?)([+-]?)(?:\s+#.*)?")
+_LINE_END: Final = lazy_pattern(r"\r\n|\r|\n")
+_INDENT: Final = lazy_pattern(r"[ \t]*")
+_ITEM: Final = lazy_pattern(r"-(?:\s|$)")
+_BLOCK_TEXT: Final = lazy_pattern(r"([|>])([+-]?)([1-9]?)([+-]?)(?:\s+#.*)?")
 _TAB_COLUMNS: Final = 4
 
 

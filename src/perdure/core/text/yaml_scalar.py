@@ -11,27 +11,28 @@ from collections.abc import Iterable
 from typing import Final
 
 from perdure.core import limits
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject, JsonValue
 
-_DOUBLE: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
-_SINGLE: Final = re.compile(r"'((?:[^']++|'')*+)'")
-_AFTER_QUOTED: Final = re.compile(r"\s*(?:#.*)?")
-_COMMENT: Final = re.compile(r"(?:^|\s)#")
-_ESCAPE: Final = re.compile(
+_DOUBLE: Final = lazy_pattern(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_SINGLE: Final = lazy_pattern(r"'((?:[^']++|'')*+)'")
+_AFTER_QUOTED: Final = lazy_pattern(r"\s*(?:#.*)?")
+_COMMENT: Final = lazy_pattern(r"(?:^|\s)#")
+_ESCAPE: Final = lazy_pattern(
     r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 )
 _ESCAPED: Final = dict(zip('"\\/ ntr0eabfv', '"\\/ \n\t\r\0\x1b\a\b\f\v', strict=True))
-_OPEN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*+\\\Z")
-_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
-_DECIMAL: Final = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*+)?+\.)?+[0-9]++(?:[eE][-+]?[0-9]{1,3})?")
+_OPEN_ESCAPE: Final = lazy_pattern(r"(?<!\\)(?:\\\\)*+\\\Z")
+_INTEGER: Final = lazy_pattern(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL: Final = lazy_pattern(r"[-+]?(?:(?:0|[1-9][0-9]*+)?+\.)?+[0-9]++(?:[eE][-+]?[0-9]{1,3})?")
 _WORDS: Final[dict[str, JsonValue]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_SPACE: Final = re.compile(r"(?:\s++|(?<=\s)#[^\n]*+)*+")
-_FLOW_KEY: Final = re.compile(r"[^\s,\[\]{}:](?:[^,\[\]{}:\n]|:(?=\S))*+(?=:)")
-_FLOW_WORD: Final = re.compile(r"[^\s,\[\]{}][^,\[\]{}\n]*+")
+_SPACE: Final = lazy_pattern(r"(?:\s++|(?<=\s)#[^\n]*+)*+")
+_FLOW_KEY: Final = lazy_pattern(r"[^\s,\[\]{}:](?:[^,\[\]{}:\n]|:(?=\S))*+(?=:)")
+_FLOW_WORD: Final = lazy_pattern(r"[^\s,\[\]{}][^,\[\]{}\n]*+")
 
 
 def typed(text: str) -> JsonValue:

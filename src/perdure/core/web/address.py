@@ -9,21 +9,21 @@ be parsed with certainty is refused.
 """
 
 import ipaddress
-import re
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from perdure.core import limits
+from perdure.lazy_pattern import lazy_pattern
 from perdure.net import host_name
 from perdure.schema.value import Value
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _PORTS: Final = {"http": 80, "https": 443}
-_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f\\]")
-_LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_UNSAFE: Final = lazy_pattern(r"[\x00-\x20\x7f\\]")
+_LABEL: Final = lazy_pattern(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER: Final = lazy_pattern(r"[0-9]+|0x[0-9a-f]*")
 _NAME_CHARS_MAX: Final = 253
 _NUMBER_CHARS_MAX: Final = 40
 

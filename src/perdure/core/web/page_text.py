@@ -11,6 +11,7 @@ import codecs
 import re
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.value import Value
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -22,8 +23,8 @@ _TEXT: Final = frozenset(
         *("x-javascript", "x-httpd-php", "x-python-code", "markdown", "x-tex"),
     )
 )
-_CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
-_META: Final = re.compile(
+_CHARSET: Final = lazy_pattern(r"charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
+_META: Final = lazy_pattern(
     rb"<meta[^>]{0,400}?charset\s*+=\s*+[\"']?\s*+([\w.:+-]{1,40})", re.IGNORECASE
 )
 _META_BYTES: Final = 4 * 1024
