@@ -15,6 +15,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "search": "Find Sessions by words of their titles and messages",
         "models": "List the models that can be used here",
         "agents": "List the agents that can be used here",
+        "web": "Open the web page, and start a server if none runs",
         "demo": "Show in 20 seconds what Perdure does, offline and without a key",
     },
     "Sessions": {
@@ -29,6 +30,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "rename": "Give a Session another title",
         "archive": "Archive a Session, or restore it",
         "export": "Print a Session with its messages and events as JSON",
+        "verify": "Check that an exported Session is unchanged, and who signed it",
         "import": "Store a Session that was exported elsewhere",
         "delete": "Delete Sessions and everything stored for them",
     },
@@ -45,11 +47,19 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Server": {
         "serve": "Start the HTTP server",
+        "acp": "Be an agent of an editor, over the Agent Client Protocol",
+        "mcp-server": "Offer Sessions to other agents as durable workers, over MCP",
     },
 }
 
 _PACKAGE = "perdure.cli.commands"
-_MODULES = {"import": f"{_PACKAGE}.session.import_session"}
+_MODULES = {
+    "acp": f"{_PACKAGE}.protocols.acp",
+    "import": f"{_PACKAGE}.session.import_session",
+    "mcp": f"{_PACKAGE}.mcp.servers",
+    "mcp-server": f"{_PACKAGE}.mcp.server",
+    "web": f"{_PACKAGE}.web.command",
+}
 """Modules that are not named like their command."""
 
 

@@ -69,8 +69,16 @@ def make_zsh(commands: Sequence[CommandWords]) -> str:
         f"        {_quote(f'{command.name}:{_without_colons(command.summary)}')}"
         for command in commands
     )
+    values = "\n".join(
+        f"        {command.name}:{name}) values=({' '.join(map(_quote, option.values))}) ;;"
+        for command in commands
+        for option in command.words
+        for name in option.names
+        if option.takes_value and option.values
+    )
     cases = "\n".join(
-        f"        {command.name}) options=({' '.join(map(_quote, _described_words(command)))}) ;;"
+        f"        {command.name}) options=({_describe_options(command)})"
+        f" arguments=({_describe_arguments(command)}) ;;"
         for command in commands
     )
     return f"""#compdef perdure
@@ -85,12 +93,24 @@ _perdure() {{
         return
     fi
     local command="${{words[2]}}"
-    local -a options
+    local -a options values arguments
+    case "$command:${{words[CURRENT-1]}}" in
+{values}
+    esac
+    if (( $#values )); then
+        _describe 'value' values
+        return
+    fi
     case "$command" in
 {cases}
     esac
-    _describe -o 'option' options
-    _files
+    if [[ "$PREFIX" == -* ]]; then
+        _describe -o 'option' options
+    elif (( $#arguments )); then
+        _describe 'argument' arguments
+    else
+        _files
+    fi
 }}
 _perdure "$@"
 """
@@ -98,16 +118,27 @@ _perdure "$@"
 
 def make_fish(commands: Sequence[CommandWords]) -> str:
     """The script for fish."""
-    lines = ["# Completes `perdure` in fish.", "complete -c perdure -n __fish_use_subcommand -f"]
+    lines = [_FISH_HEAD]
     for command in commands:
         lines.append(
-            "complete -c perdure -n __fish_use_subcommand -f"
+            "complete -c perdure -n __perdure_has_no_command -f"
             f" -a {command.name} -d {_quote(command.summary)}"
         )
-        within = f"complete -c perdure -n '__fish_seen_subcommand_from {command.name}'"
+        within = f"complete -c perdure -n '__perdure_command_is {command.name}'"
         lines += [f"{within}{_fish_words(it)} -d {_quote(it.help)}" for it in command.words]
     return "\n".join(lines) + "\n"
 
+
+_FISH_HEAD: Final = """\
+# Completes `perdure` in fish.
+function __perdure_has_no_command
+    test (count (commandline -opc)) -eq 1
+end
+function __perdure_command_is
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test $words[2] = $argv[1]
+end
+complete -c perdure -n __perdure_has_no_command -f"""
 
 SHELLS: Final[dict[str, Callable[[Sequence[CommandWords]], str]]] = {
     "bash": make_bash,
@@ -120,12 +151,18 @@ def _all_words(command: CommandWords) -> list[str]:
     return [word for option in command.words for word in (option.names or option.values)]
 
 
-def _described_words(command: CommandWords) -> list[str]:
-    return [
-        f"{word}:{_without_colons(option.help)}"
+def _describe_options(command: CommandWords) -> str:
+    return " ".join(
+        _quote(f"{name}:{_without_colons(option.help)}")
         for option in command.words
-        for word in (option.names or option.values)
-    ]
+        for name in option.names
+    )
+
+
+def _describe_arguments(command: CommandWords) -> str:
+    return " ".join(
+        _quote(word) for option in command.words if not option.names for word in option.values
+    )
 
 
 def _fish_words(option: OptionWords) -> str:

@@ -13,6 +13,9 @@ from typing import Final
 from perdure.cli import terminal
 from perdure.cli.style import Span, Style
 from perdure.client import DeclaredError, WireClient
+from perdure.core.approval.request_notes import list_notes
+from perdure.core.text.visible import make_visible
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.approval.permission import Reply, Scope
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
@@ -21,9 +24,7 @@ _FRAME: Final = "  | "
 _COLUMNS_MIN: Final = 20
 _ROWS_MIN: Final = 10
 _MORE: Final = "-- Enter shows the next page, [n]o refuses: "
-_REFUSAL: Final = re.compile(r"no?\b[\s,:;.-]*(.*)", re.IGNORECASE | re.DOTALL)
-_COMMENT: Final = re.compile(r"(?:^|[\s;&|(])#", re.MULTILINE)
-_LONG_BLANK: Final = re.compile(r"[ \t]{16}")
+_REFUSAL: Final = lazy_pattern(r"no?\b[\s,:;.-]*(.*)", re.IGNORECASE | re.DOTALL)
 _UNATTENDED: Final = (
     "This needs a person's approval, and nobody is there to give it. A permission rule that allows"
     " it would let it pass."
@@ -91,14 +92,17 @@ def render_request(request: JsonObject, *, columns: int) -> list[str]:
     metadata: JsonObject = request.get("metadata", {})
     lines: list[str] = []
     if metadata.get("protected") is True:
-        reason = terminal.make_visible(str(metadata.get("reason", ""))).replace("\n", " ")
+        reason = make_visible(str(metadata.get("reason", ""))).replace("\n", " ")
         lines.append(f"This is asked in any case. {reason}")
     lines += _frame(_list_diffs(request), columns)
-    lines.append(f"Allow {terminal.make_visible(str(request['action']))}?")
+    lines.append(f"Allow {make_visible(str(request['action']))}?")
     lines += _frame(request["resources"], columns)
     if "workdir" in metadata:
-        lines.append(f"  in {terminal.make_visible(str(metadata['workdir']))}")
-    lines += [f"  note: {it}" for it in _list_unusual(request)]
+        lines.append(f"  in {make_visible(str(metadata['workdir']))}")
+    lines += [
+        f"  note: {it}"
+        for it in list_notes(list(map(str, request["resources"])), metadata, _list_diffs(request))
+    ]
     if patterns := request.get("save"):
         lines.append("  always means, from now on without a question:")
         every = f"* (every {request['action']})"
@@ -169,29 +173,7 @@ def _frame(texts: Iterable[str], columns: int) -> list[str]:
     width = max(columns, _COLUMNS_MIN) - len(_FRAME)
     lines: list[str] = []
     for text in texts:
-        for line in terminal.make_visible(str(text)).split("\n"):
+        for line in make_visible(str(text)).split("\n"):
             pieces = [line[start : start + width] for start in range(0, len(line), width)]
             lines += [_FRAME + piece for piece in pieces or [""]]
     return lines
-
-
-def _list_unusual(request: JsonObject) -> list[str]:
-    metadata: JsonObject = request.get("metadata", {})
-    text = "\n".join(map(str, request["resources"]))
-    diffs = "\n".join(_list_diffs(request))
-    notes: list[str] = []
-    if metadata.get("sandbox") == "outside":
-        notes.append("it runs outside the sandbox, with network and all of your files")
-    if "workdir" in metadata:
-        if (count := text.count("\n") + 1) > 1:
-            notes.append(f"the command has {count} lines")
-        if _COMMENT.search(text):
-            notes.append("it has a comment; a line break in or after it may run more")
-    if "unclear" in metadata:
-        why = terminal.make_visible(str(metadata["unclear"])).replace("\n", " ")
-        notes.append(f"it is not certain what it runs: {why}")
-    if any(terminal.make_visible(it) != it.expandtabs() for it in (text, diffs)):
-        notes.append("it has characters that a terminal does not show; they are spelled \\u....")
-    if _LONG_BLANK.search(text):
-        notes.append("it has long runs of blanks, with more text behind them")
-    return notes

@@ -8,6 +8,7 @@ does not disclose it.
 import base64
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from perdure.cli import terminal
@@ -18,18 +19,38 @@ from perdure.host.credentials.secrets import SecretFileError
 from perdure.host.environment import Environment
 from perdure.net.loopback import is_loopback_url
 
+if TYPE_CHECKING:
+    from perdure.client.client import Client
+
 
 def make_client(url: str, environment: Environment) -> WireClient:
     """Make the client for the server at `url`; raise Problem if that is not an HTTP URL."""
+    return WireClient(url, headers=_headers(url, environment))
+
+
+def make_typed_client(url: str, environment: Environment) -> "Client":
+    """The same with decoded values."""
+    # Imported late: most commands show plain JSON.
+    from perdure.client.client import Client
+
+    return Client(url, headers=_headers(url, environment))
+
+
+def _headers(url: str, environment: Environment) -> dict[str, str] | None:
+    authorization = find_authorization(url, environment)
+    return None if authorization is None else {"authorization": authorization}
+
+
+def find_authorization(url: str, environment: Environment) -> str | None:
+    """The header with the password for the server at `url`, if one is known."""
     _check_url(url)
     password = environment.variables.get("OPENCODE_SERVER_PASSWORD")
     if not password and is_loopback_url(url):
         password = _read_generated_password(environment)
     if not password:
-        return WireClient(url)
+        return None
     username = environment.variables.get("OPENCODE_SERVER_USERNAME") or "opencode"
-    credential = base64.b64encode(f"{username}:{password}".encode()).decode()
-    return WireClient(url, headers={"authorization": f"Basic {credential}"})
+    return f"Basic {base64.b64encode(f'{username}:{password}'.encode()).decode()}"
 
 
 @contextmanager

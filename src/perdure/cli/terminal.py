@@ -36,12 +36,6 @@ _ANSWER_BYTES_MAX: Final = 1_024
 _UNPRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-# Letters that are printable by their class and look like nothing: fillers and variation selectors.
-_BLANK_LETTERS: Final = frozenset(
-    ["\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0"]
-    + [chr(code) for code in (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10))]
-    + [chr(code) for code in range(0xE0100, 0xE01F0)]
-)
 _SEQUENCE_START: Final = re.compile("[\x1b\x80-\x9f]")
 _SPACES: Final = re.compile(r"\s+")
 _STRING_OPENERS: Final = frozenset("]P^_X")  # after ESC: OSC, DCS, PM, APC, SOS
@@ -98,17 +92,6 @@ class Cleaner:
 def clean(text: str) -> str:
     """Return `text` without control sequences and unprintable characters."""
     return Cleaner().feed(text)
-
-
-def make_visible(text: str) -> str:
-    """Return `text` with every character spelled out that a terminal would hide or obey.
-
-    Newlines stay, tabs become blanks. Blanks of other scripts and invisible letters are spelled
-    out too, so that a text cannot look like another one.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_spell, text.expandtabs()))
 
 
 def print_output(text: str) -> None:
@@ -221,13 +204,6 @@ def _coloured(text: str, code: str) -> str:
     """Text in a style that ends with each line, so that no style runs on."""
     lines = text.split("\n")
     return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else "" for line in lines)
-
-
-def _spell(character: str) -> str:
-    if character == "\n" or (character.isprintable() and character not in _BLANK_LETTERS):
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def is_interactive() -> bool:

@@ -49,6 +49,7 @@ class Installation:
             **os.environ,
             "PYTHONPATH": str(ROOT / "src"),
             "PERDURE_DATA_DIR": str(self.data_dir),
+            "PERDURE_WITHOUT_PAGE": "1",
         }
 
     def perdure(

@@ -170,7 +170,11 @@ STEPS: Final[dict[str, Callable[[Walk, str], None]]] = {
 
 
 @pytest.mark.timeout(300)
-def test_every_command_of_the_readme_does_what_the_text_says(tmp_path: Path) -> None:
+def test_every_command_of_the_readme_does_what_the_text_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The page has tests of its own, and takes a while to build.
+    monkeypatch.setenv("PERDURE_WITHOUT_PAGE", "1")
     walk = Walk(tmp_path)
     walked: list[str] = []
     try:

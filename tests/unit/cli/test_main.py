@@ -14,7 +14,7 @@ MODULES = sorted(
     if not module.ispkg and hasattr(import_module(module.name), "main")
 )
 NAMES = sorted(command_table.list_names())
-ENTRY = re.compile(r"^  ([a-z]+) +([A-Z])", re.MULTILINE)
+ENTRY = re.compile(r"^  ([a-z-]+) +([A-Z])", re.MULTILINE)
 
 
 def test_the_help_lists_every_command_once(capsys: pytest.CaptureFixture[str]) -> None:

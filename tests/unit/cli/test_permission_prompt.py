@@ -62,7 +62,7 @@ def test_a_diff_cannot_hide_anything(hidden: str) -> None:
     lines = permission_prompt.render_request(request, columns=80)
     assert all(character.isprintable() for line in lines for character in line)
     assert "\\u" in framed(lines)
-    assert any("characters that a terminal does not show" in line for line in lines)
+    assert any("characters that cannot be seen" in line for line in lines)
 
 
 def test_a_command_is_shown_with_its_line_breaks_and_directory() -> None:
@@ -97,7 +97,7 @@ def test_a_character_that_a_terminal_hides_or_obeys_is_spelled_out(character: st
     text = "\n".join(lines)
     assert character not in text
     assert f"{ord(character):04x}b" in text
-    assert "characters that a terminal does not show" in text
+    assert "characters that cannot be seen" in text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from perdure.cli import options, terminal
 from perdure.cli.problem import Problem
 from perdure.host import data_directory
 from perdure.host.credentials import file as credential_file
-from perdure.host.credentials.secrets import CURSOR_KEY_NAME, PASSWORD_NAME
+from perdure.host.credentials.secrets import CURSOR_KEY_NAME, EXPORT_KEY_NAME, PASSWORD_NAME
 from perdure.host.data_directory import DATABASE_NAME, DataDirectoryError
 from perdure.location.tools.built_in import OUTPUT_DIRECTORY
 from perdure.ports import DatabaseError
@@ -27,7 +27,7 @@ from perdure.store.log.backup import CheckedCopy
 
 FOLDERS: Final = (CONTENT_DIRECTORY, OUTPUT_DIRECTORY, "plans")
 """What Sessions refer to. Trust and caches stay behind: they belong to one machine."""
-SECRETS: Final = (credential_file.NAME, CURSOR_KEY_NAME, PASSWORD_NAME)
+SECRETS: Final = (credential_file.NAME, CURSOR_KEY_NAME, EXPORT_KEY_NAME, PASSWORD_NAME)
 
 
 def main(argv: list[str]) -> int:

@@ -17,10 +17,11 @@ from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
 
-from perdure.cli import log_format as logs
 from perdure.cli import options, terminal
+from perdure.cli.commands.web import page_build
+from perdure.cli.logs import log_format as logs
+from perdure.cli.logs.request_log import RequestLog
 from perdure.cli.problem import Problem
-from perdure.cli.request_log import RequestLog
 from perdure.core import limits
 from perdure.core.models import facts_source
 from perdure.host import data_directory
@@ -36,12 +37,14 @@ from perdure.runtime.ops.metrics import Telemetry
 from perdure.schema.approval.permission import Headless
 from perdure.schema.value import Value
 from perdure.server.serve import serve
-from perdure.server.settings import ServerSettings
+from perdure.server.settings import WEB_DIRECTORY, ServerSettings
 from perdure.version import __version__
 
 logger = logging.getLogger(__name__)
 
 _TELEMETRY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_WEB_DIRECTORY: Final = "PERDURE_WEB_DIRECTORY"
+"""Names a web page that was built elsewhere."""
 _OPENCODE: Final = "opencode"
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*]+(:\*)?")
 OPENCODE_ORIGINS: Final = (
@@ -234,6 +237,7 @@ def _settings(
         allowed_origins=frozenset(arguments.origins),
         v1=arguments.v1,
         open_metrics=arguments.open_metrics,
+        web_directory=variables.get(_WEB_DIRECTORY) or WEB_DIRECTORY,
         observe_request=request_log,
     )
 
@@ -251,6 +255,8 @@ async def _serve(
         # Imported late: a server reads no configuration until a client uses a Location.
         trust = import_module("perdure.cli.commands.trust")
         await trust.decide(environment, settings.default_directory, trusts=arguments.trusts)
+    if terminal.is_interactive():
+        page_build.build_if_missing(environment.variables)
     runtime_settings = RuntimeSettings(
         environment=environment,
         data_dir=environment.data_dir,

@@ -16,6 +16,7 @@ from perdure.core.settings.settings import Settings
 from perdure.host import data_directory
 from perdure.host.data_directory import DataDirectoryError
 from perdure.host.environment import Environment
+from perdure.location.agents.command_files import CommandFiles
 from perdure.location.agents.commands import Commands
 from perdure.location.config.config import Configuration
 from perdure.location.config.trust import TrustFileError
@@ -141,6 +142,7 @@ def _untrusted_documents(
         root=project.find_root(directory),
         environment=environment,
         trust=configuration.trust,
+        files=CommandFiles(),
     )
     documents = (*found.documents, *commands.untrusted())
     return [each for each in documents if not each.is_trusted and trust.list_requests(each)]

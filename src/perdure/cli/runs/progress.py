@@ -30,6 +30,10 @@ _INCOMPLETE: Final = {
 }
 
 
+_SPEAKS: Final = ("session.next.text.", "session.next.tool.")
+_EMPTY: Final = "the model ended its turn without an answer"
+
+
 class Outcome(Value):
     """How a run ended: the exit status, and why it is not 0."""
 
@@ -55,6 +59,8 @@ class RunProgress:
         """Why the last step failed."""
         self._refusal: str | None = None
         """What was refused in the last step, which stops the run unless a reason was given."""
+        self._has_answer = False
+        """Whether something was said or done since the prompt."""
         self._finish: str | None = None
         """The finish reason of the last step; None while it runs."""
 
@@ -98,7 +104,7 @@ class RunProgress:
             interrupted = self._failure == TURN_INTERRUPTED
             status = INTERRUPTED_STATUS if interrupted else FAILED_STATUS
             return Outcome(status, f"failed: {terminal.one_line(self._failure)}")
-        cut = _INCOMPLETE.get(str(self._finish))
+        cut = _INCOMPLETE.get(str(self._finish)) or (None if self._has_answer else _EMPTY)
         return Outcome(0) if cut is None else Outcome(FAILED_STATUS, cut)
 
     def handle(self, event: JsonObject) -> bool:
@@ -132,10 +138,13 @@ class RunProgress:
                 if data["messageID"] == self._prompt_id:
                     # How earlier work ended is not how this prompt ends.
                     self._promoted, self._failure, self._finish = True, None, None
+                    self._has_answer = False
             case "session.next.step.started":
                 self._failure, self._finish, self._refusal = None, None, None
             case "session.next.step.ended":
                 self._finish = data["finish"]
+            case str(kind) if kind.startswith(_SPEAKS):
+                self._has_answer = True
             case "session.next.step.failed":
                 self._failure = data["error"]["message"]
             case _:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.llm.demo import summary, tasks
 from perdure.llm.demo.tasks import Part
 
@@ -19,24 +20,37 @@ SHOWN_CHARS_MAX: Final = 80
 INTRODUCTION: Final = "This is the demo model: a fixed script, not an AI."
 
 _VERBS: Final = (
-    "add|append|ask|call|cat|change|create|delete|display|do|execute|explain|find|finish|grep|in|list|make"
+    "add|append|ask|call|cat|change|copy|create|delete|display|do|execute|explain|find|finish|grep|in|list|make"
     "|move|open|print|put|read|remove|rename|replace|run|save|search|show|stop|use|which|write"
 )
 _BEGINS_A_TASK: Final = (
     rf"(?=(?:(?:please|now|also|finally|next|afterwards|again),? ){{0,3}}(?:{_VERBS})\b)"
 )
-_BOUNDARY: Final = re.compile(
+_BOUNDARY: Final = lazy_pattern(
     r"`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)"
-    r"|(?P<end>[,;.!]?\s(?:and )?then\b[,:]?\s"
+    r"|(?P<end>[,;.!]?\s(?:and )?(?:then|after (?:that|this)|afterwards)\b[,:]?\s"
     rf"|[,;.!?]\s(?:and )?{_BEGINS_A_TASK}"
     rf"|\s(?:and\s|\d\d?[.)] |[-*] ){_BEGINS_A_TASK}"
     rf"|\n{_BEGINS_A_TASK})",
     re.IGNORECASE,
 )
 """Quoted text, or what stands between two parts of a prompt."""
-_NAMES_A_FILE: Final = re.compile(r"\s*in [\"'`]?[\w./-]{1,200}[\"'`]?,?", re.IGNORECASE)
+_NAMES_A_FILE: Final = lazy_pattern(r"\s*in [\"'`]?[\w./-]{1,200}[\"'`]?,?", re.IGNORECASE)
 """The beginning of a part such as: in notes.txt, replace ..."""
-_OPENING: Final = re.compile(
+_TAKES_A_FILE: Final = lazy_pattern(
+    r"(?:add|append|change|cat|copy|delete|display|move|open|print|put|read|remove|rename|replace|save"
+    r"|show|write)\b",
+    re.IGNORECASE,
+)
+_IT: Final = lazy_pattern(
+    r"`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)"
+    r"|\b(?P<it>it|(?:that|this|the) file)\b(?! [\w-]+\.\w)",
+    re.IGNORECASE,
+)
+"""Quoted text, or the words for a file that was named before."""
+_ADDED: Final = lazy_pattern(r"[,;]?\s+(?:and|but)\s+(?P<wish>\w+\s+\w[\s\S]*)", re.IGNORECASE)
+"""What a part asks for besides what was recognised."""
+_OPENING: Final = lazy_pattern(
     r"(?:\d\d?[.)](?: |$)|[-*](?: |$))?"
     r"(?:(?:first|please|now|also|finally|next|afterwards|then|and),? )*",
     re.IGNORECASE,
@@ -47,14 +61,29 @@ def parts_of(prompt: str) -> tuple[Part, ...]:
     """What is done about each part of a prompt, in order."""
     if summary.is_asked(prompt):
         return (Part(closing=summary.summary_of(prompt)),)
-    requests = divide(prompt[:PROMPT_CHARS_MAX])
-    found = [tasks.find_part(request) for request in requests]
-    if all(part is None for part in found):
-        return (Part(closing=_CAPABILITIES),)
-    return tuple(
-        _unknown(request) if part is None else part
-        for request, part in zip(requests, found, strict=True)
-    )
+    parts: list[Part] = []
+    known = False
+    path: str | None = None
+    for request in divide(prompt[:PROMPT_CHARS_MAX]):
+        found = tasks.find_part(_name_file(request, path))
+        if found is None:
+            parts.append(_unknown(request))
+            continue
+        part, rest = found
+        known = True
+        path = part.path or path
+        parts.append(part)
+        added = _ADDED.match(rest)
+        if added is not None:
+            parts.append(_unknown(added["wish"]))
+    return tuple(parts) if known else (Part(closing=_CAPABILITIES),)
+
+
+def _name_file(request: str, path: str | None) -> str:
+    """The request with the file of an earlier part in place of `it`."""
+    if path is None or not _TAKES_A_FILE.match(request):
+        return request
+    return _IT.sub(lambda found: found[0] if found["it"] is None else path, request)
 
 
 def divide(prompt: str) -> list[str]:

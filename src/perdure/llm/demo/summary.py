@@ -7,12 +7,14 @@ core.compaction.summary_request defines how such a request begins; a test keeps 
 import re
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
+
 PROMPTS_SHOWN_MAX: Final = 5
 PROMPT_CHARS_MAX: Final = 200
 
-_REQUEST: Final = re.compile(r"Write a checkpoint of the conversation below\.")
-_PROMPT: Final = re.compile(r"^\[User\]: (.*)", re.MULTILINE)
-_ANSWER: Final = re.compile(r"^\[Assistant\]: ", re.MULTILINE)
+_REQUEST: Final = lazy_pattern(r"Write a checkpoint of the conversation below\.")
+_PROMPT: Final = lazy_pattern(r"^\[User\]: (.*)", re.MULTILINE)
+_ANSWER: Final = lazy_pattern(r"^\[Assistant\]: ", re.MULTILINE)
 
 
 def is_asked(prompt: str) -> bool:

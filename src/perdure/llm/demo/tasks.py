@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema.codec import JsonObject
 from perdure.schema.value import Value
 
@@ -26,6 +27,8 @@ class Part(Value, kw_only=True):
     closing: str
     shows_result: bool = False
     """Whether the result of the last tool follows the closing text."""
+    path: str | None = None
+    """The file that it is about; the parts after it may say `it`."""
 
 
 class Task(Value):
@@ -37,12 +40,17 @@ class Task(Value):
     make: Callable[[re.Match[str]], Part]
 
 
-def find_part(request: str) -> Part | None:
-    """What is done about one request, or None if no task is recognised in it."""
+def find_part(request: str) -> tuple[Part, str] | None:
+    """What is done about one request, and the words after what was recognised.
+
+    None if no task is recognised in it.
+    """
+    if _TELLING.search(request) is None:
+        return None
     for task in TASKS:
         match = task.pattern.search(request)
         if match is not None:
-            return task.make(match)
+            return task.make(match), request[match.end() :]
     return None
 
 
@@ -58,10 +66,9 @@ def _ask_permission(_: re.Match[str]) -> Part:
 def _edit_in_steps(_: re.Match[str]) -> Part:
     path = "perdure-demo.txt"
     before, after = "The second line is old.", "The second line is new."
-    content = f"The first line stays.\n{before}\n"
     return Part(
         calls=(
-            _write(f"Step 1 of 3: write {path}.", path, content),
+            _write(f"Step 1 of 3: write {path}.", path, f"The first line stays.\n{before}\n"),
             _edit("Step 2 of 3: replace its second line.", path, before, after),
             Call(says="Step 3 of 3: read it back.", tool="read", input={"path": path}),
         ),
@@ -80,7 +87,8 @@ def _stop(_: re.Match[str]) -> Part:
 
 def _replace_text(match: re.Match[str]) -> Part:
     path = match["path"] or match["first_path"]
-    old, new = match["old"], match["new"]
+    old = match["old"] or match["old_word"]
+    new = match["new_word"] or match["new"] or ""
     if path is None:
         return Part(closing=f"It needs the name of the file in which to replace `{old}`.")
     return Part(
@@ -89,6 +97,7 @@ def _replace_text(match: re.Match[str]) -> Part:
             _edit(f"It replaces `{old}` with `{new}` in {path}.", path, old, new),
         ),
         closing=f"{path} is changed.",
+        path=path,
     )
 
 
@@ -99,24 +108,36 @@ def _append_text(match: re.Match[str]) -> Part:
     return Part(
         calls=(Call(says=says, tool="bash", input={"command": command}),),
         closing=f"{path} has one more line.",
+        path=path,
     )
 
 
 def _delete_file(match: re.Match[str]) -> Part:
-    path = match["path"]
-    return _bash(f"The bash tool deletes {path}.", f"rm -- {shlex.quote(path)}")
+    return _bash(f"The bash tool deletes {match['path']}.", f"rm -- {shlex.quote(match['path'])}")
 
 
 def _rename_file(match: re.Match[str]) -> Part:
     old, new = match["path"], match["new"]
     command = f"mv -n -- {shlex.quote(old)} {shlex.quote(new)}"
-    return _bash(f"The bash tool renames {old} to {new}.", command)
+    return _bash(f"The bash tool renames {old} to {new}.", command, path=new)
+
+
+def _copy_file(match: re.Match[str]) -> Part:
+    old, new = match["path"], match["new"]
+    command = f"cp -n -- {shlex.quote(old)} {shlex.quote(new)}"
+    return _bash(f"The bash tool copies {old} to {new}.", command, path=new)
+
+
+def _create_folder(match: re.Match[str]) -> Part:
+    path = match["path"]
+    return _bash(f"The bash tool creates the folder {path}.", f"mkdir -p -- {shlex.quote(path)}")
 
 
 def _list_files(match: re.Match[str]) -> Part:
     folder = (match["folder"] or "").strip("/")
-    pattern = f"{folder}/**/*" if folder not in ("", ".", "here") else "**/*"
-    says = "The glob tool lists the files here."
+    is_here = folder in ("", ".", "here")
+    pattern = "**/*" if is_here else f"{folder}/**/*"
+    says = f"The glob tool lists the files {'here' if is_here else f'in {folder}'}."
     return Part(
         calls=(Call(says=says, tool="glob", input={"pattern": pattern}),),
         closing="The glob tool answered:",
@@ -145,17 +166,19 @@ def _run_tests(_: re.Match[str]) -> Part:
 
 
 def _run_command(match: re.Match[str]) -> Part:
-    command = match["quoted"] or match["rest"].strip()
+    command = match["quoted"] or match["named"] or match["rest"].strip()
     is_test = _TEST_RUN.search(command) is not None
     return _bash("The bash tool runs your command.", command, repeatable=is_test)
 
 
 def _create_file(match: re.Match[str]) -> Part:
     path = match["path"]
-    content = (match["content"] or "Written by the demo model.").strip() + "\n"
+    given = match["quoted"] or match["content"]
+    content = (given or "Written by the demo model.").strip() + "\n"
     return Part(
         calls=(_write(f"The write tool creates {path}.", path, content),),
         closing=f"{path} was written.",
+        path=path,
     )
 
 
@@ -165,6 +188,7 @@ def _read_file(match: re.Match[str]) -> Part:
         calls=(Call(says=f"The read tool reads {path}.", tool="read", input={"path": path}),),
         closing=f"{path} holds:",
         shows_result=True,
+        path=path,
     )
 
 
@@ -179,9 +203,10 @@ def _call_subagent(match: re.Match[str]) -> Part:
     )
 
 
-def _bash(says: str, command: str, *, repeatable: bool = False) -> Part:
+def _bash(says: str, command: str, *, repeatable: bool = False, path: str | None = None) -> Part:
     call = Call(says=says, tool="bash", input={"command": command}, repeatable=repeatable)
-    return Part(calls=(call,), closing="The command has ended. Its output:", shows_result=True)
+    closing = "The command has ended. Its output:"
+    return Part(calls=(call,), closing=closing, shows_result=True, path=path)
 
 
 def _write(says: str, path: str, content: str) -> Call:
@@ -193,10 +218,17 @@ def _edit(says: str, path: str, old: str, new: str) -> Call:
 
 
 def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return lazy_pattern(pattern, re.IGNORECASE)
 
 
-_TEST_RUN: Final = re.compile(
+_TELLING: Final = lazy_pattern(
+    r"\b(?:use|ask|call|let|permission|outside|edit|multi-?step|several|explain|what|how|in|replace"
+    r"|change|add|append|delete|remove|rename|move|copy|create|make|find|search|grep|list|show|which"
+    r"|run|execute|write|put|save|read|cat|open|print|display|stop|finish|done|that)\b",
+    re.IGNORECASE,
+)
+"""A word that each request of a task has: without one, no other pattern is tried."""
+_TEST_RUN: Final = lazy_pattern(
     r"\b(?:pytest|unittest|(?:make|npm|cargo|go) (?:run )?(?:test|check))\b"
 )
 """Commands that do no harm when they are run again."""
@@ -234,8 +266,9 @@ TASKS: Final = (
         "replace `old` with `new` in notes.txt",
         _words(
             r"^(?:in [\"'`]?(?P<first_path>[\w./-]{1,200}\w)[\"'`]?,? )?(?:replace|change) "
-            r"(?P<quote>[\"'`])(?P<old>[^\"'`\n]{1,200})(?P=quote) (?:with|to|by|into) "
-            r"[\"'`](?P<new>[^\"'`\n]{0,200})[\"'`]"
+            r"(?:(?P<quote>[\"'`])(?P<old>[^\"'`\n]{1,200})(?P=quote)|(?P<old_word>[\w.-]{1,80})) "
+            r"(?:with|to|by|into) "
+            r"(?:[\"'`](?P<new>[^\"'`\n]{0,200})[\"'`]|(?P<new_word>[\w.-]{1,80}))"
             r"(?: in (?:the )?(?:file )?[\"'`]?(?P<path>[\w./-]{1,200}\w)[\"'`]?)?"
         ),
         _replace_text,
@@ -244,7 +277,8 @@ TASKS: Final = (
         "add a line to a file",
         'add "buy milk" to notes.txt',
         _words(
-            r"^(?:add|append) (?:the )?(?:line )?[\"'`](?P<text>[^\"'`\n]{1,200})[\"'`] to "
+            r"^(?:add|append) (?:the |a )?(?:new )?(?:line |text )?(?:saying |with )?"
+            r"[\"'`](?P<text>[^\"'`\n]{1,200})[\"'`] (?:to|(?:to|at) the end of) "
             r"(?:the )?(?:file )?" + _FILE
         ),
         _append_text,
@@ -266,10 +300,31 @@ TASKS: Final = (
         _rename_file,
     ),
     Task(
+        "copy a file",
+        "copy notes.txt to more-notes.txt",
+        _words(
+            r"^copy (?:the )?(?:file )?"
+            + _FILE
+            + r" (?:to|into) [\"'`]?(?P<new>[\w./-]{0,200}\w/?)[\"'`]?"
+        ),
+        _copy_file,
+    ),
+    Task(
+        "create a folder",
+        "create a folder src",
+        _words(
+            r"^(?:create|make|add) (?:a |the )?(?:new )?(?:folder|directory) (?:called |named )?"
+            r"[\"'`]?(?P<path>[\w./-]{0,200}\w)/?[\"'`]?"
+        ),
+        _create_folder,
+    ),
+    Task(
         "list files",
         "list the files",
         _words(
-            r"\b(?:list|show|which)\b.{0,40}\bfiles\b"
+            r"^find (?:all |the ){0,2}files(?: here)?$"
+            r"|\b(?:list|show|which|what)\b.{0,40}\bfiles\b"
+            r"(?:,? (?:there are|are (?:there|here|in here)|do (?:I|you|we) have|exist|here))?"
             r"(?: (?:in|of|under) (?:the )?(?:folder |directory )?[\"'`]?(?P<folder>[\w./-]{1,200})"
             r"[\"'`]?)?"
         ),
@@ -279,7 +334,10 @@ TASKS: Final = (
         "find text",
         'find the text "hello"',
         _words(
-            r"\b(?:find|search|grep)\b(?: for)?(?: the)?(?: text| word)? ?"
+            r"\b(?:find|search|grep)\b(?: for)?(?: all| every| each| any| the| a){0,3}"
+            r"(?: (?:files?|lines?|places?)"
+            r"(?: with| containing| that (?:contain|have|say)s?| of)?)?"
+            r"(?: the| a)?(?: text| word)? ?"
             r"(?:[\"'`](?P<quoted>[^\"'`\n]{1,200})[\"'`]|(?P<word>[\w.-]{2,80}))"
         ),
         _find_text,
@@ -290,7 +348,7 @@ TASKS: Final = (
         "run `uname -a`",
         _words(
             r"\b(?:run|execute)\b(?: the)?(?: command)?:? ?"
-            r"(?:`(?P<quoted>[^`\n]{1,500})`|(?P<rest>[^`\n]{2,500}))"
+            r"(?:`(?P<quoted>[^`\n]{1,500})`|\"(?P<named>[^\"\n]{1,500})\"$|(?P<rest>[^`\n]{2,500}))"
         ),
         _run_command,
     ),
@@ -298,7 +356,8 @@ TASKS: Final = (
         "write a text into a file",
         'write "buy milk" into notes.txt',
         _words(
-            r"^(?:write|put|save) (?:the )?(?:text |line )?[\"'`](?P<content>[^\"'`]{1,500})[\"'`] "
+            r"^(?:write|put|save) (?:the )?(?:text |line )?"
+            r"(?P<mark>[\"'`])(?P<quoted>[^\"'`]{1,500})(?P=mark)(?P<content>) "
             r"(?:in|to|into) (?:a |the )?(?:new )?(?:file )?(?:called |named )?" + _FILE
         ),
         _create_file,
@@ -310,7 +369,8 @@ TASKS: Final = (
             r"\b(?:create|write|make|add)\b.{0,40}?[\"'` ]"
             r"(?P<path>[\w./-]{0,200}\.\w{1,10})\b[\"'`]?"
             r"(?:.{0,20}?\b(?:with|containing|saying)\b:?(?: the)?(?: text| content)?"
-            r"\s*[\"'`]?(?P<content>[^\"'`]{1,500}))?"
+            r"\s*(?:(?P<mark>[\"'`])(?P<quoted>(?:(?!(?P=mark))[\s\S]){1,500})(?P=mark)"
+            r"|(?P<content>[\s\S]{1,500})))?"
         ),
         _create_file,
     ),

@@ -3,12 +3,13 @@
 core.session.title defines how such a request begins; a test keeps the two in sync.
 """
 
-import re
 from typing import Final
+
+from perdure.lazy_pattern import lazy_pattern
 
 WORDS_MAX: Final = 6
 
-_REQUEST: Final = re.compile(r"Name the conversation that begins with this message:\s+")
+_REQUEST: Final = lazy_pattern(r"Name the conversation that begins with this message:\s+")
 
 
 def is_asked(prompt: str) -> bool:

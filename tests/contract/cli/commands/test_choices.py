@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.contract.cli.command import MODEL, Installation, shown_until
+from tests.skipping import is_not_for
 
 
 def session_ids(installation: Installation) -> list[str]:
@@ -176,3 +178,61 @@ def test_bash_completes_commands_options_and_values(
         [bash, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
     )
     assert set(ran.stdout.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("perdure se", {"serve", "sessions", "search"}),
+        ("perdure run fix the show --mod", {"--model"}),
+        ("perdure sessions --format ", {"text", "json"}),
+    ],
+)
+def test_fish_completes_commands_options_and_values(
+    installation: Installation, tmp_path: Path, typed: str, expected: set[str]
+) -> None:
+    fish = shutil.which("fish")
+    if fish is None:
+        is_not_for("fish is not installed")
+    script = tmp_path / "perdure.fish"
+    script.write_text(installation.perdure("completion", "fish").stdout)
+    ran = subprocess.run(
+        [fish, "--no-config", "-c", f"source {script}; complete -C '{typed}'"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {line.partition("\t")[0] for line in ran.stdout.splitlines()} == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("perdure comple", "perdure completion "),
+        ("perdure run --mod", "perdure run --model "),
+        ("perdure sessions --format j", "perdure sessions --format json "),
+        ("perdure completion fi", "perdure completion fish "),
+    ],
+)
+def test_zsh_completes_commands_options_and_values(
+    installation: Installation, tmp_path: Path, typed: str, expected: str
+) -> None:
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        is_not_for("zsh is not installed")
+    (tmp_path / "_perdure").write_text(installation.perdure("completion", "zsh").stdout)
+    # A zsh inside a pseudo-terminal shows the line after Tab; Enter runs what prints it.
+    program = f"""
+        zmodload zsh/zpty
+        zpty inner {zsh} -f -i
+        zpty -w inner 'fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -D'
+        zpty -w inner 'perdure() {{ print -r -- "<<perdure $* >>" }}; print rea''dy'
+        zpty -r inner seen '*ready*'
+        zpty -w -n inner $'{typed}\t\n'
+        zpty -r inner line '*<<*>>*'
+        print -r -- $line
+    """
+    ran = subprocess.run(
+        [zsh, "-f", "-c", program], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert f"<<{expected}>>" in ran.stdout

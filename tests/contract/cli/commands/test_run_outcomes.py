@@ -105,3 +105,11 @@ async def test_an_answer_that_was_cut_off_is_not_called_complete(
     assert "half" in done.stdout
     assert done.returncode == 1, done.stderr
     assert reason in done.stderr.splitlines()[-1]
+
+
+async def test_an_answer_without_a_word_is_a_failure(installation: Installation) -> None:
+    async with scripted_provider() as provider:
+        provider.otherwise = lambda request: text("")
+        done = await ran(installation, provider)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "the model ended its turn without an answer"

@@ -101,6 +101,23 @@ async def play(text: str, results: list[ToolResult]) -> tuple[list[ToolCall], st
             {"command": "printf '%s\\n' 'a; $(x)' >> a.txt"},
         ),
         ('write "Hi" into a.txt', "write", {"path": "a.txt", "content": "Hi\n"}),
+        ("what files are there?", "glob", {"pattern": "**/*"}),
+        ("find all files", "glob", {"pattern": "**/*"}),
+        ("find all files with the word milk", "grep", {"pattern": "milk"}),
+        ('run the command "date"', "bash", {"command": "date"}),
+        ("create a folder src/new", "bash", {"command": "mkdir -p -- src/new"}),
+        ("copy a.txt to b.txt", "bash", {"command": "cp -n -- a.txt b.txt"}),
+        (
+            'add a line "eggs" at the end of a.txt',
+            "bash",
+            {"command": "printf '%s\\n' eggs >> a.txt"},
+        ),
+        ("change hello to goodbye in a.txt", "read", {"path": "a.txt"}),
+        (
+            'create a.py with print("hi")',
+            "write",
+            {"path": "a.py", "content": 'print("hi")\n'},
+        ),
     ],
 )
 async def test_a_task_calls_its_tool(text: str, tool: str, input: JsonObject) -> None:
@@ -121,6 +138,30 @@ async def test_every_example_it_gives_is_one_it_knows() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ('create a.txt with "milk" and then show it to me', "a.txt"),
+        ("rename a.txt to b.txt, then read it", "b.txt"),
+        ("create a.txt. Then create b.txt and print that file", "b.txt"),
+    ],
+)
+def test_it_is_the_file_of_the_part_before(text: str, path: str) -> None:
+    last = script.parts_of(text)[-1]
+    assert [(call.tool, call.input) for call in last.calls] == [("read", {"path": path})]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("open a.txt and tell me what is in it", "tell me what is in it"),
+        ("list the files; then count the lines", "count the lines"),
+    ],
+)
+def test_what_it_does_not_do_is_said(text: str, left: str) -> None:
+    assert script.parts_of(text)[-1].closing.endswith(f"this part: {left}")
+
+
+@pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("list the files here, then create notes.txt", ["list the files here", "create notes.txt"]),
@@ -133,6 +174,7 @@ async def test_every_example_it_gives_is_one_it_knows() -> None:
         ("run `ls; then list files`, then stop", ["run `ls; then list files`", "stop"]),
         ('write "a, then run b" into c.txt', ['write "a, then run b" into c.txt']),
         ("list the files, then dance", ["list the files", "dance"]),
+        ("list the files and after that read a.md", ["list the files", "read a.md"]),
     ],
 )
 def test_a_prompt_is_divided_where_a_new_request_begins(text: str, parts: list[str]) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from perdure.cli.log_format import JsonFormatter, TextFormatter
+from perdure.cli.logs.log_format import JsonFormatter, TextFormatter
 from perdure.host import log_context
 
 CANARY = "canary-83d1f2"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from perdure.cli.request_log import RequestLog
+from perdure.cli.logs.request_log import RequestLog
 from perdure.testing.manual_clock import ManualClock
 
 

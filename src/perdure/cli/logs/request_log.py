@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from perdure.cli import terminal
+from perdure.core.text.visible import make_visible
 from perdure.host.clock import SystemClock
 from perdure.ports import Clock
 
@@ -48,7 +49,7 @@ class RequestLog:
             return
         if not self._lines:
             asyncio.get_running_loop().call_later(_WAIT_SECONDS, self.flush)
-        shown = terminal.make_visible(path[:_PATH_BYTES_MAX].decode("ascii", "backslashreplace"))
+        shown = make_visible(path[:_PATH_BYTES_MAX].decode("ascii", "backslashreplace"))
         shown = shown.replace("\n", "\\n")
         now = self._clock.now_millis()
         self._lines.append(self._format(now, f"{method} {shown}", status, seconds * 1_000))

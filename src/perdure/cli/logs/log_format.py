@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from perdure.cli import terminal
-from perdure.cli.log_limit import LineLimit
+from perdure.cli.logs.log_limit import LineLimit
 from perdure.host import log_context
 from perdure.schema import redaction
 

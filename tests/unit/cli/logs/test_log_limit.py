@@ -2,7 +2,7 @@
 
 import logging
 
-from perdure.cli.log_limit import LineLimit
+from perdure.cli.logs.log_limit import LineLimit
 from perdure.core import limits
 
 MAX = limits.LOG_LINES_PER_KIND_MAX
