@@ -107,6 +107,7 @@ if TYPE_CHECKING:
         ToolState,
     )
     from perdure.schema.settings.agent import AgentInfo
+    from perdure.schema.settings.session_mcp import GivenMcpServer
     from perdure.tools.api.function_tool import tool
     from perdure.tools.api.registry import ToolRegistrationError
     from perdure.tools.api.schema_tool import SchemaTool, SchemaToolResult
@@ -141,6 +142,7 @@ __all__ = [
     "EventID",
     "FileInput",
     "ForbiddenError",
+    "GivenMcpServer",
     "History",
     "Host",
     "InboxFullError",
@@ -333,6 +335,7 @@ _NAMES = {
         "ToolState",
     ),
     "perdure.schema.settings.agent": ("AgentInfo",),
+    "perdure.schema.settings.session_mcp": ("GivenMcpServer",),
     "perdure.tools.api.function_tool": ("tool",),
     "perdure.tools.api.registry": ("ToolRegistrationError",),
     "perdure.tools.api.schema_tool": ("SchemaTool", "SchemaToolResult"),

@@ -16,6 +16,15 @@ from perdure.schema.codec import JsonValue
 T = TypeVar("T")
 
 
+def is_loop_running() -> bool:
+    """Whether an event loop is running in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 class Blocking:
     """`with` it, or call `close`."""
 
@@ -25,8 +34,14 @@ class Blocking:
         self.closed = False
 
     def run(self, call: Coroutine[JsonValue, JsonValue, T]) -> T:
-        """The result of `call`, waited for."""
+        """The result of `call`, waited for. Raises RuntimeError inside a running loop."""
         try:
+            if is_loop_running():
+                raise RuntimeError(
+                    "the blocking form cannot be used inside a running event loop, as in a"
+                    " notebook; write `async with perdure.open(...) as host:` (or connect) and"
+                    " `await` its calls"
+                )
             return self._runner.run(call)
         finally:
             # Closes a call that was never started because a loop is running in this thread.

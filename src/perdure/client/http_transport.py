@@ -96,4 +96,7 @@ def _as_client_error() -> Generator[None]:
         yield
     except (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError) as error:
         message = str(error) or type(error).__name__
+        if isinstance(error, httpx2.ConnectError):
+            url = error.request.url
+            message = f"no connection to {url.scheme}://{url.netloc.decode('ascii')}: {message}"
         raise ClientError("transport", message) from error

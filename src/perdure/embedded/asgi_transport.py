@@ -30,8 +30,12 @@ class AsgiTransport:
         self._application = application
         self._tasks = tasks
         self._exchanges: dict[asyncio.Task[None], _Exchange] = {}
+        self._closed = False
 
     async def send(self, outgoing: Request) -> Response:
+        if self._closed:
+            # Not a ClientError: a lost connection is tried again.
+            raise RuntimeError("the host is closed: its `with` block has ended")
         exchange = _Exchange(outgoing.body or b"")
         # A new context: as over a socket, the caller's context variables do not reach the handler.
         task = self._tasks.create_task(
@@ -53,6 +57,7 @@ class AsgiTransport:
         """Wait a moment for running requests to finish, then cancel the rest."""
         if self._exchanges:
             await asyncio.wait(self._exchanges, timeout=_CLOSE_SECONDS_MAX)
+        self._closed = True
         for task in tuple(self._exchanges):
             task.cancel()
         if self._exchanges:

@@ -203,6 +203,23 @@ class HostScope(Generic[C]):
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
 
+    if not TYPE_CHECKING:  # A type checker knows that these do not exist.
+
+        def __enter__(self) -> None:
+            raise TypeError(
+                "perdure.open needs an event loop: write `async with perdure.open(...) as host:`,"
+                " or without one `with perdure.open_blocking(...) as host:`"
+            )
+
+        def __exit__(self, *exc_info: object) -> None:
+            """Never reached: entering fails."""
+
+        def __getattr__(self, name: str) -> None:
+            raise AttributeError(
+                f"the host is not open, so it has no {name!r} yet: write"
+                " `async with perdure.open(...) as host:` and use `host`"
+            )
+
 
 def make_settings(directory: str, options: HostOptions) -> RuntimeSettings:
     """The settings of a runtime that these options ask for. Raises TypeError for unknown ones."""

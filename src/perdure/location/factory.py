@@ -17,6 +17,7 @@ from perdure.core.models.catalog import CatalogProvider
 from perdure.core.settings.settings import Settings
 from perdure.host.environment import Environment
 from perdure.location.agents import agents
+from perdure.location.agents.command_files import CommandFiles
 from perdure.location.agents.commands import Commands
 from perdure.location.agents.context_source import CallableAgents
 from perdure.location.approval.approvals import LocationApprovals
@@ -46,7 +47,7 @@ from perdure.location.project.repositories import Repositories
 from perdure.location.skills import skills
 from perdure.location.skills.context_source import AgentSkills
 from perdure.location.skills.downloads import SkillDownloads
-from perdure.location.skills.skills import SkillDirectories, Skills
+from perdure.location.skills.skills import SkillDirectories, SkillFolders
 from perdure.location.tools.location_tools import LocationTools, OpenTools, ToolServices
 from perdure.location.workspace.attachments import AttachmentPermissions, Attachments
 from perdure.location.workspace.files import LocationFiles
@@ -60,6 +61,7 @@ from perdure.ports import (
     TerminalHost,
     WebPages,
 )
+from perdure.ports.session_mcp import NoSessionServers, SessionServerStore
 from perdure.ports.subagents import SubagentRunner
 from perdure.ports.tasks import StartTask
 from perdure.schema.approval.permission import Headless, SavedPlace
@@ -89,6 +91,8 @@ class SharedServices(Value, kw_only=True):
     """Starts language servers."""
     mcp: McpServices
     """Connects to MCP servers, and knows their tools."""
+    session_servers: SessionServerStore = NoSessionServers()
+    """The MCP servers that clients gave to Sessions."""
     start: StartTask
     """Runs a coroutine as a background task until it or the process ends."""
     skill_downloads: SkillDownloads
@@ -153,7 +157,15 @@ def open_location(ref: LocationRef, shared: SharedServices) -> Location:
         questions=questions,
         changed=lambda: shared.publish(ref, McpChanged()),
     )
-    kept = _KeptServices(permissions, questions, _terminals(ref, shared), servers, mcp_servers)
+    kept = _KeptServices(
+        permissions,
+        questions,
+        _terminals(ref, shared),
+        servers,
+        mcp_servers,
+        SkillFolders(shared.clock),
+        CommandFiles(),
+    )
     return _build(ref, shared, root=root, settings=settings, kept=kept)
 
 
@@ -183,18 +195,23 @@ def _refresh(location: Location, shared: SharedServices) -> Location:
         location.terminals,
         location.language_servers,
         location.mcp_servers,
+        location.skill_folders,
+        location.command_files,
     )
     return _build(ref, shared, root=root, settings=settings, kept=kept)
 
 
 class _KeptServices(Value):
-    """Services that survive a configuration change: pending requests and running programs."""
+    """Services that survive a configuration change: pending requests, running programs, and what
+    was read of files that cannot be looked at now."""
 
     permissions: LocationPermissions
     questions: LocationQuestions
     terminals: LocationTerminals
     language_servers: LanguageServers
     mcp_servers: McpServers
+    skill_folders: SkillFolders
+    command_files: CommandFiles
 
 
 def _build(
@@ -207,7 +224,8 @@ def _build(
 ) -> Location:
     known_agents = agents.load(settings, shared.environment)
     permissions = kept.permissions.with_rules(known_agents.location_rules(ref.directory))
-    known_skills = _skills(ref, shared, root, settings)
+    look = _skill_directories(ref, shared, root, kept)
+    known_skills = skills.open_skills(look, settings)
     references = _references(ref, shared, settings)
     services = ToolServices(
         directory=ref.directory,
@@ -223,9 +241,8 @@ def _build(
         diagnoser=kept.language_servers,
         publish=partial(shared.publish, ref),
     )
-    catalog = _catalog(shared, settings)
+    catalog, files = _catalog(shared, settings), shared.open_files(services)
     tools = LocationTools(shared.open_tools, services)
-    files = shared.open_files(services)
     kept.mcp_servers.configure(settings.mcp, partial(_server_environment, shared, files))
     location = Location(
         ref=ref,
@@ -243,7 +260,9 @@ def _build(
         ),
         skills=known_skills,
         references=references,
-        commands=_commands(ref, shared, root, settings),
+        commands=_commands(shared, look, settings, kept.command_files),
+        skill_folders=kept.skill_folders,
+        command_files=kept.command_files,
         files=files,
         attachments=_attachments(shared, services, permissions, kept.mcp_servers),
         terminals=kept.terminals,
@@ -346,24 +365,28 @@ def _terminals(ref: LocationRef, shared: SharedServices) -> LocationTerminals:
     )
 
 
-def _skills(ref: LocationRef, shared: SharedServices, root: str, settings: Settings) -> Skills:
-    directories = SkillDirectories(
+def _skill_directories(
+    ref: LocationRef, shared: SharedServices, root: str, kept: _KeptServices
+) -> SkillDirectories:
+    return SkillDirectories(
         directory=ref.directory,
         root=root,
         environment=shared.environment,
-        clock=shared.clock,
+        folders=kept.skill_folders,
         downloads=shared.skill_downloads,
     )
-    return skills.open_skills(directories, settings)
 
 
-def _commands(ref: LocationRef, shared: SharedServices, root: str, settings: Settings) -> Commands:
+def _commands(
+    shared: SharedServices, found_in: SkillDirectories, settings: Settings, files: CommandFiles
+) -> Commands:
     return Commands(
         settings,
-        directory=ref.directory,
-        root=root,
-        environment=shared.environment,
+        directory=found_in.directory,
+        root=found_in.root,
+        environment=found_in.environment,
         trust=shared.configuration.trust,
+        files=files,
     )
 
 
@@ -374,5 +397,4 @@ async def _find_place(projects: Projects, directory: str) -> SavedPlace | None:
     except OSError as error:
         logger.warning("saved approvals do not count in %s now: %s", directory, error)
         return None
-    project_id = (await projects.resolve(directory)).id
-    return SavedPlace(project_id, found.key, found.display_path)
+    return SavedPlace((await projects.resolve(directory)).id, found.key, found.display_path)

@@ -14,6 +14,7 @@ from perdure.core.session import subagent
 from perdure.core.settings.settings import Settings
 from perdure.location.agents import context_source as subagents
 from perdure.location.agents.agents import Agents
+from perdure.location.agents.command_files import CommandFiles
 from perdure.location.agents.commands import Commands
 from perdure.location.approval.permissions import LocationPermissions
 from perdure.location.approval.questions import LocationQuestions
@@ -29,7 +30,7 @@ from perdure.location.project import references
 from perdure.location.project.project import Projects
 from perdure.location.project.references import References
 from perdure.location.skills import context_source
-from perdure.location.skills.skills import Skills
+from perdure.location.skills.skills import SkillFolders, Skills
 from perdure.location.tools.location_tools import LocationTools
 from perdure.location.workspace.attachments import Attachments
 from perdure.location.workspace.files import LocationFiles
@@ -55,6 +56,8 @@ class Location(Value, kw_only=True):
     skills: Skills
     references: References
     commands: Commands
+    skill_folders: SkillFolders
+    command_files: CommandFiles
     files: LocationFiles
     attachments: Attachments
     terminals: LocationTerminals

@@ -22,8 +22,10 @@ from perdure.core import limits
 from perdure.location import factory
 from perdure.location.factory import SharedServices
 from perdure.location.location import Location
+from perdure.location.session_locations import SessionLocations
 from perdure.schema import ids
 from perdure.schema.errors import InvalidRequestError
+from perdure.schema.ids import SessionID
 from perdure.schema.location import LocationInfo, LocationRef
 
 _SHOWN_CHARS_MAX: Final = 200
@@ -78,6 +80,7 @@ class LocationRegistry:
     ) -> None:
         self._shared = shared
         self._seconds = seconds
+        self.sessions = SessionLocations(shared)
         # Least recently used first.
         self._open: dict[LocationRef, _OpenLocation] = {}
         self._opening: dict[LocationRef, asyncio.Lock] = {}
@@ -106,18 +109,28 @@ class LocationRegistry:
         return self.list_open()
 
     @asynccontextmanager
-    async def hold(self, ref: LocationRef) -> AsyncGenerator[Location]:
-        """As `get`; the Location stays open at least until the scope ends."""
+    async def hold(
+        self, ref: LocationRef, *, session: SessionID | None = None
+    ) -> AsyncGenerator[Location]:
+        """As `get`; the Location stays open at least until the scope ends.
+
+        With `session` it is as that Session has it, with MCP servers of its own.
+        """
         entry = await self._use(_normalize(ref))
         entry.holders += 1
         try:
-            yield entry.location
+            if session is None:
+                yield entry.location
+            else:
+                with self.sessions.using(session, entry.location) as location:
+                    yield location
         finally:
             entry.release()
             entry.used_at = self._seconds()
 
     def close(self) -> None:
         """Close every Location; pending requests are declined."""
+        self.sessions.close_all()
         while self._open:
             _, entry = self._open.popitem()
             entry.close()

@@ -90,6 +90,9 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.session.active": _name(
         "sessions.active", "Get the running Sessions of the server's process, by Session id."
     ),
+    "v2.session.attention": _name(
+        "sessions.attention", "List the Sessions that wait for a person, then those that run."
+    ),
     "v2.session.get": _name("sessions.get", "Get one Session."),
     "v2.session.switchAgent": _name(
         "sessions.switch_agent", "Switch to another agent from the next turn on."
@@ -167,6 +170,19 @@ PUBLIC: Final[Mapping[str, PublicName]] = {
     "v2.session.rules": _name(
         "sessions.set_rules",
         "Set the permission rules of a Session and its children, replacing the previous ones.",
+    ),
+    "v2.session.mcp.list": _name(
+        "sessions.mcp_servers", "List the MCP servers of a Session, those of its Location too."
+    ),
+    "v2.session.mcp.set": _name(
+        "sessions.set_mcp_servers",
+        "Give a Session MCP servers of its own, replacing the previous ones.",
+    ),
+    "v2.session.mcp.restart": _name(
+        "sessions.restart_mcp_server", "Start an MCP server of a Session again.", "name"
+    ),
+    "v2.session.mcp.login": _name(
+        "sessions.login_mcp_server", "Begin a login to an MCP server of a Session.", "name"
     ),
     "v2.session.children": _name(
         "sessions.children",

@@ -8,6 +8,7 @@ from perdure.protocol.endpoint import Endpoint
 from perdure.protocol.files import fs, pty, vcs
 from perdure.protocol.models import catalog, credential, integration
 from perdure.protocol.session import (
+    attention,
     changes,
     children,
     diff,
@@ -23,6 +24,7 @@ from perdure.protocol.session import (
     usage,
 )
 from perdure.protocol.session import command as session_command
+from perdure.protocol.session import mcp as session_mcp
 from perdure.protocol.settings import agent, command, mcp, reference, skill
 
 API: Final[tuple[Endpoint, ...]] = (
@@ -30,6 +32,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *location.ENDPOINTS,
     *project.ENDPOINTS,
     *session.ENDPOINTS,
+    *attention.ENDPOINTS,
     *changes.ENDPOINTS,
     *revert.ENDPOINTS,
     *recovery.ENDPOINTS,
@@ -43,6 +46,7 @@ API: Final[tuple[Endpoint, ...]] = (
     *shell.ENDPOINTS,
     *session_command.ENDPOINTS,
     *rules.ENDPOINTS,
+    *session_mcp.ENDPOINTS,
     *permission.ENDPOINTS,
     *question.ENDPOINTS,
     *event.ENDPOINTS,

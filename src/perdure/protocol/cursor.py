@@ -27,6 +27,7 @@ class SessionCursor(Record, frozen=True, tag_field="of", tag="sessions"):
     direction: Direction
     time: int
     id: SessionID
+    place: int = 0
     directory: str | None = None
     project: str | None = None
     workspace: str | None = None

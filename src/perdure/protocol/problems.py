@@ -16,6 +16,7 @@ from typing import Final, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import inspect
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, JsonValue, Payload
 
@@ -25,7 +26,9 @@ SAFE_INTEGER_MAX: Final = 2**53 - 1
 
 Path = tuple[str | int, ...]
 
-_PREFIX: Final = re.compile(r"\^([A-Za-z]+_?)")
+_GOT: Final = ", got "
+_CONFIDENTIAL: Final = (codec.ConfidentialRecord, codec.ConfidentialPayload)
+_PREFIX: Final = lazy_pattern(r"\^([A-Za-z]+_?)")
 
 
 def explain(kind: type, value: JsonValue) -> str:
@@ -41,12 +44,25 @@ def join_problems(problems: Iterable[str]) -> str:
     return f"{whole[:TEXT_CHARS_MAX]}... ({len(whole) - TEXT_CHARS_MAX} more chars)"
 
 
+def _without_value(fault: str) -> str:
+    """The fault without what was given, which may be a secret."""
+    reason, newline, path = fault.partition("\n")
+    return f"{reason.partition(_GOT)[0]}{newline}{path}"
+
+
 def expected(what: str, value: JsonValue, path: Path = ()) -> str:
-    return _at(f"Expected {what}, got {_shown(value)}", path)
+    return _at(f"Expected {what}{_GOT}{_shown(value)}", path)
 
 
 def walk(shape: inspect.Type, value: JsonValue, path: Path) -> Iterator[str]:
     """The faults of `value` and of everything inside it, in the order of the type."""
+    faults = _walk(shape, value, path)
+    if isinstance(shape, inspect.StructType) and issubclass(shape.cls, _CONFIDENTIAL):
+        return map(_without_value, faults)
+    return faults
+
+
+def _walk(shape: inspect.Type, value: JsonValue, path: Path) -> Iterator[str]:
     match shape:
         case inspect.UnionType(types=members):
             return _union(members, value, path)

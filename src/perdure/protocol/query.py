@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import inspect
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.protocol import problems
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject, Payload
@@ -23,10 +24,10 @@ from perdure.schema.value import Value
 QueryT = TypeVar("QueryT", bound=Payload)
 Fields = Mapping[str, list[str]]
 
-_DECIMAL: Final = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
-_RADIX: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
+_DECIMAL: Final = lazy_pattern(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
+_RADIX: Final = lazy_pattern(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
 _INTEGER_DIGITS_MAX: Final = 400
-_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_ESCAPE: Final = lazy_pattern(rb"%([0-9A-Fa-f]{2})")
 
 
 def parse(query_string: bytes) -> dict[str, list[str]]:

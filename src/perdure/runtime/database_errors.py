@@ -46,7 +46,7 @@ class OutageLog:
         self._what = what
         self.failing = False
 
-    def log_failure(self, error: DatabaseError) -> None:
+    def log_failure(self, error: DatabaseError | OSError) -> None:
         if not self.failing:
             logger.warning("%s failed and is retried: %s", self._what, error)
         self.failing = True

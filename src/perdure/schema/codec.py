@@ -47,6 +47,20 @@ class Payload(Value, omit_defaults=True, rename=wire_name):
     """A request body. Its own optional fields accept null as unset; nested records do not."""
 
 
+class ConfidentialRecord(Record):
+    """A record that may hold a secret: its repr and the problems of a request show no value."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
+class ConfidentialPayload(Payload):
+    """A request body that may hold a secret, as ConfidentialRecord."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
 def encode(value: object) -> bytes:
     """Compact UTF-8 JSON."""
     return _ENCODER.encode(value)

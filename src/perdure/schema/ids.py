@@ -7,10 +7,11 @@ from an id. Ids made by callers are accepted within a bounded alphabet and lengt
 """
 
 import hashlib
-import re
 from typing import Annotated, Final, NewType
 
 from msgspec import Meta
+
+from perdure.lazy_pattern import lazy_pattern
 
 SessionID = NewType("SessionID", str)
 MessageID = NewType("MessageID", str)
@@ -47,7 +48,8 @@ _TICK_MASK: Final = (1 << 48) - 1
 _TIME_DIGITS: Final = 12
 _COPY_DIGITS: Final = 32
 _WELL_FORMED: Final = {
-    prefix: re.compile(f"{prefix}_{_BODY}") for prefix in ("ses", "msg", "evt", "per", "que", "wrk")
+    prefix: lazy_pattern(f"{prefix}_{_BODY}")
+    for prefix in ("ses", "msg", "evt", "per", "que", "wrk")
 }
 
 

@@ -4,15 +4,16 @@ A text of a few megabytes can hold millions of values, and decoding them is a si
 nothing can interrupt. So texts of others are counted first, in pieces.
 """
 
-import re
 from typing import Final
+
+from perdure.lazy_pattern import lazy_pattern
 
 JSON_VALUES_MAX: Final = 50_000
 """Of one request or one tool call. Decoding that many takes about 20 ms."""
 
 _PIECE_BYTES: Final = 128 * 1024
 _SMALL_BYTES: Final = 2 * JSON_VALUES_MAX
-_STRING: Final = re.compile(rb'"[^"]*+"?')
+_STRING: Final = lazy_pattern(rb'"[^"]*+"?')
 
 
 def is_too_many(data: bytes) -> bool:

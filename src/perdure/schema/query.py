@@ -28,6 +28,8 @@ class SessionQuery(Value, kw_only=True):
 
 class SessionAnchor(Value, kw_only=True):
     time: int
+    place: int
+    """Among the Sessions that were created in the same millisecond."""
     id: SessionID
     direction: Direction
 
@@ -36,6 +38,7 @@ class SessionRow(Value, kw_only=True):
     data: bytes
     id: SessionID
     time_created: int
+    place: int
 
 
 class SessionRows(Value, kw_only=True):

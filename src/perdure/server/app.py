@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from perdure.host import descriptors
+from perdure.protocol import ag_ui
 from perdure.protocol.api import API
 from perdure.schema.errors import (
     DomainError,
@@ -23,12 +24,13 @@ from perdure.schema.errors import (
     ServiceUnavailableError,
     UnknownError,
 )
-from perdure.server import auth, binding, dispatch, metrics_page, openapi_pages, response
+from perdure.server import auth, binding, dispatch, response
 from perdure.server.binding import Binding
 from perdure.server.call import Handlers
 from perdure.server.dispatch import AppContext
 from perdure.server.guard import Guard
 from perdure.server.handlers import (
+    attention,
     command,
     event,
     fs,
@@ -46,10 +48,14 @@ from perdure.server.handlers import (
     revert,
     session,
     session_change,
+    session_mcp,
     vcs,
 )
 from perdure.server.http.asgi import Receive, Scope, Send
 from perdure.server.http.websocket import Upgrade
+from perdure.server.pages import metrics_page, openapi_pages, web_login, web_page
+from perdure.server.pages.web_login import WebLogin
+from perdure.server.pages.web_page import WebPage
 from perdure.server.request import Request
 from perdure.server.response import Reply, Response, Stream
 from perdure.server.routing import Match, Routes
@@ -65,7 +71,9 @@ HANDLERS: Final[Handlers] = {
     **location.HANDLERS,
     **project.HANDLERS,
     **session.HANDLERS,
+    **attention.HANDLERS,
     **session_change.HANDLERS,
+    **session_mcp.HANDLERS,
     **revert.HANDLERS,
     **inbox.HANDLERS,
     **message.HANDLERS,
@@ -81,7 +89,9 @@ HANDLERS: Final[Handlers] = {
     **pty.HANDLERS,
 }
 
-_PAGES: Final = openapi_pages.PATHS | {metrics_page.PATH}
+_PAGES: Final = openapi_pages.PATHS | web_login.PATHS | {metrics_page.PATH}
+_OPEN_PAGES: Final = frozenset({web_page.START_PATH, web_login.LOGIN_PATH})
+"""Answered without credentials: they hold no secret, or check one of their own."""
 
 
 def make_app(
@@ -89,30 +99,47 @@ def make_app(
     settings: ServerSettings,
     handlers: Handlers = HANDLERS,
     v1_handlers: Handlers | None = None,
+    *,
+    ag_ui_handlers: Handlers | None = None,
 ) -> "App":
     """Raises ValueError or HandlerTypeError when `handlers` are not those of the contract.
 
-    `v1_handlers` replaces those of `server.v1`, which are loaded on the first V1 request.
+    `v1_handlers` replaces those of `server.v1`, `ag_ui_handlers` those of `server.ag_ui`; both are
+    loaded on the first request for them.
     """
     routes = Routes[Binding]()
     for each in binding.bind_all(API, handlers):
         routes.add(each.endpoint.method, each.endpoint.path, each)
         for method, path in each.endpoint.other_routes:
             routes.add(method, path, each)
-    return App(AppContext(runtime, settings, asyncio.Event()), routes, v1_handlers)
+    return App(
+        AppContext(runtime, settings, asyncio.Event()),
+        routes,
+        v1_handlers,
+        ag_ui_handlers=ag_ui_handlers,
+    )
 
 
 class App:
     """An ASGI 3 application. `begin_shutdown` ends its streams; other requests finish."""
 
     def __init__(
-        self, context: AppContext, routes: Routes[Binding], v1_handlers: Handlers | None = None
+        self,
+        context: AppContext,
+        routes: Routes[Binding],
+        v1_handlers: Handlers | None = None,
+        *,
+        ag_ui_handlers: Handlers | None = None,
     ) -> None:
         self._context = context
         self._routes = routes
         self._guard = Guard(context.settings)
+        self._ag_ui: Routes[Binding] | None = None
+        self._ag_ui_handlers = ag_ui_handlers
         self._v1: Routes[Binding] | None = None
         self._v1_handlers = v1_handlers
+        self._page = WebPage(context.settings.web_directory)
+        self._login = WebLogin(context.settings, time.monotonic)
 
     def begin_shutdown(self) -> None:
         self._context.closing.set()
@@ -124,7 +151,7 @@ class App:
             try:
                 reply = await self._answer(request, held)
             except DomainError as error:
-                reply = response.failure(error)
+                reply = response.failure(error, challenges=auth.may_challenge(request.headers))
             except Exception as error:
                 declared = _declare_exhaustion(error)
                 if declared is None:
@@ -145,10 +172,12 @@ class App:
         self._guard.check_sender(request)
         if auth.is_preflight(request.method, request.headers):
             return Response(204, b"", auth.preflight_headers(request.headers))
-        match = self._routes.match(request.path) or self._match_v1(request.path)
+        if (page := self._find_page(request)) is not None:
+            return page
+        match = self._routes.match(request.path) or self._match_beside(request.path)
         bound = None if match is None else match.by_method.get(request.routed_method)
         endpoint = None if bound is None else bound.endpoint
-        if not (request.path == metrics_page.PATH and self._context.settings.open_metrics):
+        if not self._is_open_page(request):
             self._guard.check_credentials(request, endpoint)
         self._guard.check_upgrade(request, endpoint)
         if match is None:
@@ -163,6 +192,18 @@ class App:
             slot.count_as_stream()
         return reply
 
+    def _find_page(self, request: Request) -> Response | None:
+        """A file of the web page, which anyone may have."""
+        if request.is_upgrade or request.routed_method != "GET":
+            return None
+        accepts_gzip = response.accepts_gzip(request.headers.get(b"accept-encoding", b""))
+        return self._page.find(request.path, accepts_gzip=accepts_gzip)
+
+    def _is_open_page(self, request: Request) -> bool:
+        if request.path == metrics_page.PATH:
+            return self._context.settings.open_metrics
+        return request.path in _OPEN_PAGES
+
     def _observe(self, request: Request, reply: Reply, seconds: float) -> None:
         metrics = self._context.runtime.health.metrics
         if isinstance(reply, Response):
@@ -176,8 +217,13 @@ class App:
         if observe is not None:
             observe(request.method, request.path, status, seconds)
 
-    def _match_v1(self, path: bytes) -> Match[Binding] | None:
-        """The V1 routes at a path, which are loaded when the first path of them is asked for."""
+    def _match_beside(self, path: bytes) -> Match[Binding] | None:
+        """Routes beside the contract, which are loaded when the first path of them is asked for."""
+        if path == ag_ui.PATH:
+            if self._ag_ui is None:
+                load = import_module("perdure.server.ag_ui.routes").make_routes
+                self._ag_ui = cast("Routes[Binding]", load(self._ag_ui_handlers))
+            return self._ag_ui.match(path)
         if not self._context.settings.v1 or path.startswith(b"/api") or path in _PAGES:
             return None
         if self._v1 is None:
@@ -190,6 +236,8 @@ class App:
         """A page that is no operation of the contract; else there is no such path."""
         if request.path not in _PAGES:
             raise NotFoundError(f"No such path: {request.path[:200].decode('latin-1')}")
+        if request.path in web_login.PATHS:
+            return await self._login.answer(request)
         if request.routed_method != "GET":
             raise MethodNotAllowedError(request.method, openapi_pages.METHODS)
         if request.path == metrics_page.PATH:

@@ -115,6 +115,11 @@ def check_credentials(
         raise UnauthorizedError
 
 
+def may_challenge(headers: Headers) -> bool:
+    """Whether a refusal may make a browser show its own dialog: not for requests of a page."""
+    return headers.get(b"sec-fetch-mode", b"navigate") == b"navigate"
+
+
 def is_preflight(method: str, headers: Headers) -> bool:
     return (
         method == "OPTIONS" and b"origin" in headers and b"access-control-request-method" in headers

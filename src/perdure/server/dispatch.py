@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from perdure.ports.offload import offload
-from perdure.protocol import problems, query, unknown_fields
+from perdure.protocol import ag_ui, problems, query, unknown_fields
 from perdure.protocol.endpoint import Endpoint, OtherBody
 from perdure.schema import codec, ids, json_values
 from perdure.schema.codec import Payload
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 PayloadT = TypeVar("PayloadT", bound=Payload)
 
 _SHOWN_CHARS_MAX: Final = 200
+_OPEN: Final = frozenset({"v1", ag_ui.GROUP})
+"""Groups whose bodies may have fields that are not known here."""
 
 
 class AppContext(Value):
@@ -164,7 +166,9 @@ def _decode_strictly(endpoint: Endpoint, data: bytes) -> Payload:
         if other is None:
             raise
         kind, body = type(other), other.to_body()
-    if endpoint.group != "v1" and (unknown := unknown_fields.describe(kind, _decode_untyped(data))):
+    if endpoint.group not in _OPEN and (
+        unknown := unknown_fields.describe(kind, _decode_untyped(data))
+    ):
         raise InvalidRequestError(unknown, kind="Payload")
     return body
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import UNSET
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.protocol import problems
 from perdure.protocol.query import unquote
 from perdure.schema import ids
@@ -17,7 +18,7 @@ from perdure.schema.ids import WorkspaceID
 from perdure.schema.location import LocationRef
 from perdure.server.request import Request
 
-_WHOLE_ESCAPES: Final = re.compile(r"(?:[^%]|%[0-9A-Fa-f]{2})*", re.DOTALL)
+_WHOLE_ESCAPES: Final = lazy_pattern(r"(?:[^%]|%[0-9A-Fa-f]{2})*", re.DOTALL)
 _REPLACEMENT: Final = "\ufffd"
 
 

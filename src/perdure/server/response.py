@@ -5,16 +5,17 @@ answer of the app carries (`guard`) and those that every HTTP message carries (`
 """
 
 import asyncio
-import re
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from perdure.core import limits
+from perdure.lazy_pattern import lazy_pattern
 from perdure.protocol import errors
 from perdure.schema import codec, redaction
 from perdure.schema.errors import (
     DomainError,
+    McpServerNotFoundError,
     MethodNotAllowedError,
     UnauthorizedError,
 )
@@ -29,7 +30,7 @@ JSON: Final[Header] = (b"content-type", b"application/json")
 CHALLENGE: Final[Header] = (b"www-authenticate", b'Basic realm="Secure Area"')
 _GZIP: Final[Header] = (b"content-encoding", b"gzip")
 _GZIP_WINDOW: Final = 31
-_REFUSES_GZIP: Final = re.compile(rb"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
+_REFUSES_GZIP: Final = lazy_pattern(rb"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
 class Response(Value):
@@ -111,9 +112,10 @@ def content(file: FileContent) -> Response:
     return Response(206, file.data, (*headers, (b"content-range", span)))
 
 
-def failure(error: DomainError) -> Response:
+def failure(error: DomainError, *, challenges: bool = True) -> Response:
+    """`challenges`: a browser may ask its user for the password itself."""
     headers: list[Header] = [JSON]
-    if isinstance(error, UnauthorizedError):
+    if isinstance(error, UnauthorizedError) and challenges:
         headers.append(CHALLENGE)
     if isinstance(error, MethodNotAllowedError):
         headers.append((b"allow", ", ".join(error.allowed).encode()))
@@ -129,6 +131,10 @@ def failure(error: DomainError) -> Response:
 def v1_failure(error: DomainError) -> Response:
     """The answer to a V1 request that failed: a name and a message."""
     status = errors.status_of(error)
+    if isinstance(error, McpServerNotFoundError):
+        # The one error that V1 declares in a form of its own.
+        told = {"_tag": error.tag, "name": error.name, "message": error.message}
+        return Response(status, codec.encode(told), (JSON,))
     name = {400: "BadRequest", 404: "NotFoundError"}.get(status, "UnknownError")
     data = {"message": redaction.redact_message(error.message)}
     headers = (JSON, RETRY_SOON) if errors.is_momentary(error) else (JSON,)
@@ -144,9 +150,9 @@ async def compressed(response: Response, accept_encoding: bytes) -> Response:
     """`response` as gzip where the client accepts it and it is large enough to be worth it."""
     size = len(response.body)
     # The range of a part counts bytes of the file, so a part is not compressed.
-    if response.status == 206 or size < limits.COMPRESS_BYTES_MIN:
+    if response.status == 206 or size < limits.COMPRESS_BYTES_MIN or _GZIP in response.headers:
         return response
-    if not _accepts_gzip(accept_encoding):
+    if not accepts_gzip(accept_encoding):
         return response
     if size <= limits.COMPRESS_INLINE_BYTES_MAX:
         body = _gzip(response.body)
@@ -155,7 +161,7 @@ async def compressed(response: Response, accept_encoding: bytes) -> Response:
     return Response(response.status, body, (*response.headers, _GZIP))
 
 
-def _accepts_gzip(accept_encoding: bytes) -> bool:
+def accepts_gzip(accept_encoding: bytes) -> bool:
     return b"gzip" in accept_encoding and _REFUSES_GZIP.search(accept_encoding) is None
 
 

@@ -1,9 +1,14 @@
 """The settings of a server, as plain values. The program that starts it decides them."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from perdure.core import limits
 from perdure.schema.value import Confidential, Value
+
+WEB_DIRECTORY: Final = str(Path(__file__).parents[1] / "data" / "web")
+"""Where `make web` and the wheel put the web page."""
 
 
 class HttpLimits(Value, kw_only=True):
@@ -46,6 +51,8 @@ class ServerSettings(Confidential, kw_only=True):
     observe_request: ObserveRequest | None = None
     """Called after each answer, or when a stream has ended."""
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX
+    web_directory: str = WEB_DIRECTORY
+    """Where the built web page is."""
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS
     requests_per_client_max: int = limits.REQUESTS_PER_CLIENT_MAX
     streams_max: int = limits.STREAMS_MAX

@@ -10,13 +10,14 @@ from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.schema import codec, type_schema
 
 T = TypeVar("T")
 
 ATTEMPTS: Final = 3
 """The number of answers in which the model can give a value of the type."""
-_FENCED: Final = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_FENCED: Final = lazy_pattern(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 
 
 class OutputError(ValueError):

@@ -7,7 +7,7 @@ and goes on: a program without a person in front of it must not wait for ever.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from perdure.client.errors import ClientError
 from perdure.client.generated.typed_groups import TypedGroups
@@ -24,6 +24,7 @@ from perdure.schema.value import Value
 
 _LOOK_SECONDS: Final = 1.0
 """Another process may run the Session: its requests are stored, and not told to this server."""
+_REPLIES: Final = frozenset(get_args(Reply))
 _UNASKED: Final = "This program cannot be asked for permission. Do without it, or end here."
 _UNANSWERED: Final = "This program cannot be asked. Decide by yourself."
 
@@ -123,6 +124,12 @@ class RequestAnswers:
             # The run must not wait for an answer that never comes.
             await self._reply(asked, "reject")
             raise
+        if not isinstance(answer, Refusal) and all(answer != it for it in _REPLIES):
+            await self._reply(asked, "reject")
+            raise TypeError(
+                f"on_permission returned {answer!r}; it returns 'once', 'always', 'reject' or"
+                " perdure.Refusal(reason)"
+            )
         await self._reply(asked, answer)
 
     async def _reply(self, asked: PermissionRequest, answer: Reply | Refusal) -> None:

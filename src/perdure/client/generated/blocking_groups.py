@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from perdure.schema.models.model import DefaultModel, ModelInfo, ModelRef, ProviderInfo
     from perdure.schema.page import Page
     from perdure.schema.query import Order
+    from perdure.schema.session.attention import SessionAttention
     from perdure.schema.session.compaction import CompactionReport
     from perdure.schema.session.job import JobInfo, JobOutput
     from perdure.schema.session.message import SessionMessage, ShellMessage
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from perdure.schema.settings.command import CommandInfo
     from perdure.schema.settings.mcp import McpServerInfo
     from perdure.schema.settings.reference import ReferenceInfo
+    from perdure.schema.settings.session_mcp import GivenMcpServer
     from perdure.schema.settings.skill import SkillInfo
     from perdure.schema.settings.trust import TrustInfo
 
@@ -956,6 +958,7 @@ class SessionsGroup:
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
         permissions: tuple[SessionRule, ...] | None = None,
+        mcp: dict[str, GivenMcpServer] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -968,6 +971,7 @@ class SessionsGroup:
                 title=title,
                 metadata=metadata,
                 permissions=permissions,
+                mcp=mcp,
                 options=options,
             ),
         )
@@ -1164,6 +1168,10 @@ class SessionsGroup:
                 options=options,
             ),
         )
+
+    def attention(self, *, options: CallOptions | None = None) -> tuple[SessionAttention, ...]:
+        """List the Sessions that wait for a person, then those that run."""
+        return self._blocking.run(self._group.attention(options=options))
 
     def rename(
         self,
@@ -1394,6 +1402,51 @@ class SessionsGroup:
         """Set the permission rules of a Session and its children, replacing the previous ones."""
         return self._blocking.run(
             self._group.set_rules(session_id=session_id, permissions=permissions, options=options),
+        )
+
+    def mcp_servers(
+        self,
+        session_id: SessionID,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """List the MCP servers of a Session, those of its Location too."""
+        return self._blocking.run(self._group.mcp_servers(session_id=session_id, options=options))
+
+    def set_mcp_servers(
+        self,
+        session_id: SessionID,
+        servers: dict[str, GivenMcpServer],
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """Give a Session MCP servers of its own, replacing the previous ones."""
+        return self._blocking.run(
+            self._group.set_mcp_servers(session_id=session_id, servers=servers, options=options),
+        )
+
+    def restart_mcp_server(
+        self,
+        session_id: SessionID,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> McpServerInfo:
+        """Start an MCP server of a Session again."""
+        return self._blocking.run(
+            self._group.restart_mcp_server(session_id=session_id, name=name, options=options),
+        )
+
+    def login_mcp_server(
+        self,
+        session_id: SessionID,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> Attempt:
+        """Begin a login to an MCP server of a Session."""
+        return self._blocking.run(
+            self._group.login_mcp_server(session_id=session_id, name=name, options=options),
         )
 
 

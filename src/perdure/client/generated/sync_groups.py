@@ -907,6 +907,7 @@ class SessionsGroup:
         title: str | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
         permissions: Sequence[types.SessionRule] | None = None,
+        mcp: Mapping[str, types.GivenMcpServer] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -919,6 +920,7 @@ class SessionsGroup:
                 title=title,
                 metadata=metadata,
                 permissions=permissions,
+                mcp=mcp,
                 options=options,
             ),
         )
@@ -1115,6 +1117,14 @@ class SessionsGroup:
                 options=options,
             ),
         )
+
+    def attention(
+        self,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.SessionAttention, ...]:
+        """List the Sessions that wait for a person, then those that run."""
+        return self._blocking.run(self._group.attention(options=options))
 
     def rename(
         self,
@@ -1345,6 +1355,51 @@ class SessionsGroup:
         """Set the permission rules of a Session and its children, replacing the previous ones."""
         return self._blocking.run(
             self._group.set_rules(session_id=session_id, permissions=permissions, options=options),
+        )
+
+    def mcp_servers(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.McpServerInfo, ...]:
+        """List the MCP servers of a Session, those of its Location too."""
+        return self._blocking.run(self._group.mcp_servers(session_id=session_id, options=options))
+
+    def set_mcp_servers(
+        self,
+        session_id: str,
+        servers: Mapping[str, types.GivenMcpServer],
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.McpServerInfo, ...]:
+        """Give a Session MCP servers of its own, replacing the previous ones."""
+        return self._blocking.run(
+            self._group.set_mcp_servers(session_id=session_id, servers=servers, options=options),
+        )
+
+    def restart_mcp_server(
+        self,
+        session_id: str,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.McpServerInfo:
+        """Start an MCP server of a Session again."""
+        return self._blocking.run(
+            self._group.restart_mcp_server(session_id=session_id, name=name, options=options),
+        )
+
+    def login_mcp_server(
+        self,
+        session_id: str,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.Attempt:
+        """Begin a login to an MCP server of a Session."""
+        return self._blocking.run(
+            self._group.login_mcp_server(session_id=session_id, name=name, options=options),
         )
 
 

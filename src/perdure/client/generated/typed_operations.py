@@ -20,6 +20,7 @@ from perdure.protocol.session.changes import ForkSession, RenameSession, TakeSna
 from perdure.protocol.session.command import InitSession, RunCommand
 from perdure.protocol.session.diff import DiffSession
 from perdure.protocol.session.inbox import ReorderInbox, RevisePrompt
+from perdure.protocol.session.mcp import SetMcpServers
 from perdure.protocol.session.message import ExcludeMessage, ListMessages
 from perdure.protocol.session.recovery import DecideRecovery
 from perdure.protocol.session.revert import StageRevert
@@ -66,6 +67,7 @@ from perdure.schema.location import LocationInfo, LocationRef, ProjectInfo
 from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
 from perdure.schema.models.model import DefaultModel, ModelInfo, ModelRef, ProviderInfo
 from perdure.schema.query import Order
+from perdure.schema.session.attention import SessionAttention
 from perdure.schema.session.compaction import CompactionReport
 from perdure.schema.session.job import JobInfo, JobOutput
 from perdure.schema.session.message import SessionMessage, ShellMessage
@@ -81,6 +83,7 @@ from perdure.schema.settings.agent import AgentInfo
 from perdure.schema.settings.command import CommandInfo
 from perdure.schema.settings.mcp import McpServerInfo
 from perdure.schema.settings.reference import ReferenceInfo
+from perdure.schema.settings.session_mcp import GivenMcpServer
 from perdure.schema.settings.skill import SkillInfo
 from perdure.schema.settings.trust import TrustInfo
 
@@ -1058,6 +1061,7 @@ class SessionsGroup:
         title: str | None = None,
         metadata: dict[str, JsonValue] | None = None,
         permissions: tuple[SessionRule, ...] | None = None,
+        mcp: dict[str, GivenMcpServer] | None = None,
         options: CallOptions | None = None,
     ) -> SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -1073,6 +1077,7 @@ class SessionsGroup:
                 title=title,
                 metadata=metadata,
                 permissions=permissions,
+                mcp=mcp,
             ),
             options=options,
         )
@@ -1319,6 +1324,19 @@ class SessionsGroup:
         return self._wire.durable_events(
             f"/api/session/{segment(session_id)}/event",
             query=FollowEvents(after=after, replayed=replayed),
+            options=options,
+        )
+
+    async def attention(
+        self,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[SessionAttention, ...]:
+        """List the Sessions that wait for a person, then those that run."""
+        return await self._wire.data(
+            tuple[SessionAttention, ...],
+            "GET",
+            "/api/session/attention",
             options=options,
         )
 
@@ -1608,6 +1626,66 @@ class SessionsGroup:
             "PUT",
             f"/api/session/{segment(session_id)}/rules",
             body=SetRules(permissions=permissions),
+            options=options,
+        )
+
+    async def mcp_servers(
+        self,
+        session_id: SessionID,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """List the MCP servers of a Session, those of its Location too."""
+        return await self._wire.data(
+            tuple[McpServerInfo, ...],
+            "GET",
+            f"/api/session/{segment(session_id)}/mcp",
+            options=options,
+        )
+
+    async def set_mcp_servers(
+        self,
+        session_id: SessionID,
+        servers: dict[str, GivenMcpServer],
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[McpServerInfo, ...]:
+        """Give a Session MCP servers of its own, replacing the previous ones."""
+        return await self._wire.data(
+            tuple[McpServerInfo, ...],
+            "PUT",
+            f"/api/session/{segment(session_id)}/mcp",
+            body=SetMcpServers(servers=servers),
+            options=options,
+        )
+
+    async def restart_mcp_server(
+        self,
+        session_id: SessionID,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> McpServerInfo:
+        """Start an MCP server of a Session again."""
+        return await self._wire.data(
+            McpServerInfo,
+            "POST",
+            f"/api/session/{segment(session_id)}/mcp/{segment(name)}/restart",
+            options=options,
+        )
+
+    async def login_mcp_server(
+        self,
+        session_id: SessionID,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> Attempt:
+        """Begin a login to an MCP server of a Session."""
+        return await self._wire.data(
+            Attempt,
+            "POST",
+            f"/api/session/{segment(session_id)}/mcp/{segment(name)}/login",
             options=options,
         )
 

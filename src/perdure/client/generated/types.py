@@ -724,6 +724,34 @@ class GitReference(TypedDict):
     hidden: NotRequired[bool]
 
 
+class GivenMcpOauth(TypedDict):
+    clientID: NotRequired[str]
+    clientSecret: NotRequired[str]
+    scope: NotRequired[str]
+    callbackPort: NotRequired[int]
+    redirectUri: NotRequired[str]
+
+
+class GivenMcpTimeout(TypedDict):
+    """Milliseconds."""
+
+    startup: NotRequired[int]
+    request: NotRequired[int]
+
+
+class GivenMcpServer(TypedDict):
+    """A program (`local`) or an address (`remote`) that only one Session uses."""
+
+    type: Literal["local", "remote"]
+    command: NotRequired[list[str]]
+    cwd: NotRequired[str]
+    environment: NotRequired[dict[str, str]]
+    url: NotRequired[str]
+    headers: NotRequired[dict[str, str]]
+    oauth: NotRequired[GivenMcpOauth | bool]
+    timeout: NotRequired[int | GivenMcpTimeout]
+
+
 class Health(TypedDict):
     healthy: bool
 
@@ -929,6 +957,7 @@ class McpServerInfo(TypedDict):
     status: McpStatus
     tools: NotRequired[list[str]]
     error: NotRequired[str]
+    session: NotRequired[bool]
     problems: NotRequired[list[str]]
 
 
@@ -1170,6 +1199,7 @@ class PermissionRequest(TypedDict):
     metadata: NotRequired[dict[str, JsonValue]]
     source: NotRequired[PermissionSource]
     changes: NotRequired[list[ProposedChange]]
+    notes: NotRequired[list[str]]
 
 
 class PermissionRequestEvent(TypedDict):
@@ -1839,6 +1869,16 @@ class SessionActivity(TypedDict):
     """What a Session is doing in this process."""
 
     type: Literal["running"]
+
+
+class SessionAttention(TypedDict):
+    """A Session that runs, or waits for a person, or both."""
+
+    sessionID: str
+    running: bool
+    permissions: list[PermissionRequest]
+    questions: list[QuestionRequest]
+    recovery: NotRequired[RecoveryInfo]
 
 
 class SessionBusy(TypedDict):

@@ -967,6 +967,7 @@ class SessionsGroup:
         title: str | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
         permissions: Sequence[types.SessionRule] | None = None,
+        mcp: Mapping[str, types.GivenMcpServer] | None = None,
         options: CallOptions | None = None,
     ) -> types.SessionInfo:
         """Create a Session; an `id` that already exists returns that Session."""
@@ -981,6 +982,7 @@ class SessionsGroup:
                 "title": title,
                 "metadata": metadata,
                 "permissions": permissions,
+                "mcp": mcp,
             },
             options=options,
         )
@@ -1214,6 +1216,14 @@ class SessionsGroup:
             query={"after": after, "replayed": replayed},
             options=options,
         )
+
+    async def attention(
+        self,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.SessionAttention, ...]:
+        """List the Sessions that wait for a person, then those that run."""
+        return await self._wire.items("GET", "/api/session/attention", options=options)
 
     async def rename(
         self,
@@ -1486,6 +1496,62 @@ class SessionsGroup:
             "PUT",
             f"/api/session/{segment(session_id)}/rules",
             body={"permissions": permissions},
+            options=options,
+        )
+
+    async def mcp_servers(
+        self,
+        session_id: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.McpServerInfo, ...]:
+        """List the MCP servers of a Session, those of its Location too."""
+        return await self._wire.items(
+            "GET",
+            f"/api/session/{segment(session_id)}/mcp",
+            options=options,
+        )
+
+    async def set_mcp_servers(
+        self,
+        session_id: str,
+        servers: Mapping[str, types.GivenMcpServer],
+        *,
+        options: CallOptions | None = None,
+    ) -> tuple[types.McpServerInfo, ...]:
+        """Give a Session MCP servers of its own, replacing the previous ones."""
+        return await self._wire.items(
+            "PUT",
+            f"/api/session/{segment(session_id)}/mcp",
+            body={"servers": servers},
+            options=options,
+        )
+
+    async def restart_mcp_server(
+        self,
+        session_id: str,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.McpServerInfo:
+        """Start an MCP server of a Session again."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/mcp/{segment(name)}/restart",
+            options=options,
+        )
+
+    async def login_mcp_server(
+        self,
+        session_id: str,
+        name: str,
+        *,
+        options: CallOptions | None = None,
+    ) -> types.Attempt:
+        """Begin a login to an MCP server of a Session."""
+        return await self._wire.data(
+            "POST",
+            f"/api/session/{segment(session_id)}/mcp/{segment(name)}/login",
             options=options,
         )
 

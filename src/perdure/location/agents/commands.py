@@ -7,37 +7,27 @@ holds the fields and the body is the template. A project's file must be inside t
 real path: a link could otherwise show any file of this machine. It counts once it is trusted, as
 every configuration document of a project.
 
-Invariant: folders are read on demand; a file that cannot be used is logged and left out.
+Folders are read on demand (location.agents.command_files).
 """
 
-import itertools
 import logging
-import os
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from perdure.core import limits
 from perdure.core.config_file.entries import CommandEntry
-from perdure.core.config_file.substitution import Trust as Owner
-from perdure.core.files.paths import is_within
 from perdure.core.settings import document as config_document
 from perdure.core.settings.document import Document
 from perdure.core.settings.settings import Settings
-from perdure.core.text import front_matter
-from perdure.core.text.front_matter import FrontMatterError
 from perdure.host.environment import Environment
-from perdure.host.files import cached_files
+from perdure.location.agents.command_files import CommandFiles, CommandFolder
 from perdure.location.config.trust import Trust
 from perdure.location.project import parent_directories
-from perdure.schema import codec
 from perdure.schema.settings.command import CommandInfo
-from perdure.schema.value import Value
 
 logger = logging.getLogger(__name__)
 
-_SUFFIX: Final = ".md"
 _FOLDERS: Final = ("command", "commands")
 _CONFIG_DIRECTORY: Final = ".opencode"
 
@@ -51,13 +41,14 @@ class Commands:
         root: str,
         environment: Environment,
         trust: Trust,
+        files: CommandFiles,
     ) -> None:
         self._settings = settings
         self._trust = trust
         self._directory = directory
         self._root = root
         self._environment = environment
-        self._reported: set[str] = set()
+        self._files = files
 
     def list(self) -> tuple[CommandInfo, ...]:
         """The current commands, sorted by name. Reads files: do not call it on the event loop."""
@@ -76,39 +67,15 @@ class Commands:
     def _documents(self) -> Iterator[Document]:
         """The command files, in rising precedence."""
         for folder in _command_folders(self._directory, self._root, self._environment):
-            yield from map(self._trust.with_grant, self._read_folder(folder))
-
-    def _read_folder(self, folder: "_CommandFolder") -> Iterator[Document]:
-        top, within = folder.path, folder.within
-        for path in itertools.islice(_markdown(top), limits.COMMAND_FILES_MAX):
-            try:
-                if within is not None and not is_within(os.path.realpath(path), within):
-                    raise _UnusableError("it is a link that leads out of the project")
-                name = path[len(top) + 1 : -len(_SUFFIX)]
-                yield _read(path, name, "user" if within is None else "project")
-            except _UnusableError as error:
-                if path not in self._reported:
-                    self._reported.add(path)
-                    logger.warning("commands: %s is ignored: %s", path, error)
-
-
-class _CommandFolder(Value):
-    """A folder of commands, and the directory that must contain its files, if any."""
-
-    path: str
-    within: str | None
-
-
-class _UnusableError(Exception):
-    """The file is not a command; the text says why."""
+            yield from map(self._trust.with_grant, self._files.documents_in(folder))
 
 
 def _command_folders(
     directory: str, root: str, environment: Environment
-) -> Iterator[_CommandFolder]:
+) -> Iterator[CommandFolder]:
     home = environment.config_dir
     for folder in _FOLDERS:
-        yield _CommandFolder(f"{home}/{folder}", None)
+        yield CommandFolder(f"{home}/{folder}", None)
     if directory == home or parent_directories.is_disabled(
         environment.variables.get(parent_directories.DISABLE)
     ):
@@ -117,62 +84,9 @@ def _command_folders(
         for parent in parent_directories.list_downwards(directory, root):
             for folder in _FOLDERS:
                 path = f"{parent.rstrip('/')}/{_CONFIG_DIRECTORY}/{folder}"
-                yield _CommandFolder(path, parent_directories.link_bounds(parent, root))
+                yield CommandFolder(path, parent_directories.link_bounds(parent, root))
     except OSError as error:
         logger.warning("commands: those of the project are not listed: %s", error)
-
-
-def _markdown(top: str) -> Iterator[str]:
-    """The Markdown files below `top`, sorted by name; a linked folder is visited once."""
-    waiting, seen = [top], set[str]()
-    for folder in waiting:
-        real = os.path.realpath(folder)
-        if real in seen or len(seen) >= limits.COMMAND_FOLDERS_MAX:
-            continue
-        seen.add(real)
-        try:
-            with os.scandir(folder) as listing:
-                some = list(itertools.islice(listing, limits.COMMAND_ENTRIES_MAX))
-        except (FileNotFoundError, NotADirectoryError):
-            # Most of these folders do not exist.
-            continue
-        except OSError as error:
-            logger.warning("commands: %s cannot be searched: %s", folder, error.strerror or error)
-            continue
-        for entry in sorted(some, key=lambda entry: entry.name):
-            if entry.name.endswith(_SUFFIX) and entry.name != _SUFFIX:
-                yield entry.path
-            elif _is_folder(entry):
-                waiting.append(entry.path)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        # A link to itself.
-        return False
-
-
-def _read(path: str, name: str, trust: Owner) -> Document:
-    try:
-        data = cached_files.read(path, bytes_max=limits.COMMAND_FILE_BYTES_MAX)
-        if data is None:
-            raise _UnusableError("it is not a file")
-        name.encode()
-        fields, body = front_matter.split(data.decode("utf-8-sig"))
-        fields = {"template": body, **fields}
-        entry = codec.convert(CommandEntry, fields)
-    except UnicodeError as error:
-        raise _UnusableError("it is not UTF-8 text") from error
-    except OSError as error:
-        raise _UnusableError(error.strerror or str(error)) from error
-    except (FrontMatterError, msgspec.ValidationError) as error:
-        raise _UnusableError(str(error)) from error
-    if not entry.template.strip() or "\0" in entry.template:
-        raise _UnusableError("it holds no text")
-    written = {"commands": {name: fields}}
-    return Document(path=path, trust=trust, commands=((name, entry),), written=written)
 
 
 def _info(name: str, entry: CommandEntry) -> CommandInfo:

@@ -19,6 +19,7 @@ from msgspec import UNSET, UnsetType, field
 
 from perdure.core import limits
 from perdure.core.approval import rules as permission
+from perdure.core.approval.request_notes import list_notes
 from perdure.core.approval.rules import Decision
 from perdure.location.approval import permission_texts
 from perdure.location.approval.approvals import LocationApprovals
@@ -365,6 +366,7 @@ def _refine(ask: PermissionAsk, judge: Judge) -> PermissionAsk:
 def _request(
     request_id: PermissionID, ask: PermissionAsk, changes: tuple[ProposedChange, ...]
 ) -> PermissionRequest:
+    notes = list_notes(ask.resources, ask.metadata or {}, [change.patch for change in changes])
     return PermissionRequest(
         id=request_id,
         session_id=ask.session_id,
@@ -374,6 +376,7 @@ def _request(
         metadata=UNSET if ask.metadata is None else ask.metadata,
         source=ask.source or UNSET,
         changes=changes or UNSET,
+        notes=tuple(notes) or UNSET,
     )
 
 

@@ -6,13 +6,13 @@ repository, and what it includes, is not read at all: a call works on a scratch 
 """
 
 import os
-import re
 import stat
 from collections.abc import Mapping
 from typing import Final
 
 from perdure.core import limits
 from perdure.core.shell import environment as shell_environment
+from perdure.lazy_pattern import lazy_pattern
 
 _ALWAYS: Final = (
     *("git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
@@ -24,8 +24,8 @@ _WITHOUT_NETWORK: Final = (
     *("-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "core.askPass="),
     *("-c", "protocol.allow=never"),
 )
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REF: Final = re.compile(r"refs(?:/(?!\.)[^/\x00-\x20\x7f~^:?*\[\\]+)+")
+_COMMIT: Final = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REF: Final = lazy_pattern(r"refs(?:/(?!\.)[^/\x00-\x20\x7f~^:?*\[\\]+)+")
 _OF_WORK_TREE: Final = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 _NAMES_MAX: Final = 5
 

@@ -19,6 +19,7 @@ from typing import Final
 from perdure.core import limits
 from perdure.host.files import cached_files
 from perdure.host.files.cached_files import FileTooLargeError, Signature
+from perdure.lazy_pattern import lazy_pattern
 from perdure.location.project import git, scratch_repository
 from perdure.ports import ProcessRunner
 from perdure.schema.ids import ProjectID
@@ -31,11 +32,11 @@ GLOBAL: Final = ProjectRef(id=ProjectID("global"), directory="/")
 """The project of everything outside a repository."""
 
 _ID_FILE: Final = "opencode"
-_ID: Final = re.compile(r"[0-9A-Za-z_.-]{1,128}")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
-_SCP_LIKE: Final = re.compile(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//|:)(.+)", re.DOTALL)
-_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^@/]*@)?([^/]*)/(.+)", re.DOTALL)
-_SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+_ID: Final = lazy_pattern(r"[0-9A-Za-z_.-]{1,128}")
+_COMMIT: Final = lazy_pattern(r"[0-9a-f]{40,64}")
+_SCP_LIKE: Final = lazy_pattern(r"(?:[^@/]*@)?(\[[^\]]+\]|[^:/]+):(?!//|:)(.+)", re.DOTALL)
+_URL: Final = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^@/]*@)?([^/]*)/(.+)", re.DOTALL)
+_SECTION: Final = lazy_pattern(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _REMOTE_SCHEMES: Final = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 
 

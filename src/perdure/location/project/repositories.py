@@ -12,7 +12,6 @@ protocols.
 import asyncio
 import logging
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +22,7 @@ from msgspec import UNSET
 from perdure.core import limits
 from perdure.core.settings import reference
 from perdure.host.files import atomic, cached_files
+from perdure.lazy_pattern import lazy_pattern
 from perdure.location.project import git
 from perdure.ports import Clock, IdSource, ProcessRunner
 from perdure.ports.tasks import StartTask
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 _PROTOCOLS: Final = "https:http:ssh:git"
 # Links of the repository become plain files, so that none can point outside.
 _WITHOUT_LINKS: Final = ("-c", "core.symlinks=false")
-_COMMIT: Final = re.compile(rb"[0-9a-f]{40,64}")
+_COMMIT: Final = lazy_pattern(rb"[0-9a-f]{40,64}")
 
 
 class FetchError(Exception):

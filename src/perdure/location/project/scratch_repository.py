@@ -6,12 +6,12 @@ git may obey. A few settings that decide how files are read are copied, if they 
 """
 
 import os
-import re
 import shutil
 from contextlib import suppress
 from typing import Final
 
 from perdure.core import limits
+from perdure.lazy_pattern import lazy_pattern
 
 COPIED_SETTINGS: Final = (
     r"^(core\.(autocrlf|eol|filemode|ignorecase|precomposeunicode|repositoryformatversion|symlinks)"
@@ -19,7 +19,7 @@ COPIED_SETTINGS: Final = (
 )
 """The names, as a pattern of `git config --get-regexp`."""
 _SHA1_CHARS: Final = 40
-_SETTING: Final = re.compile(r"([a-z]+)\.([a-z]+)\n([A-Za-z0-9]{1,16})")
+_SETTING: Final = lazy_pattern(r"([a-z]+)\.([a-z]+)\n([A-Za-z0-9]{1,16})")
 _COPIED_FILES: Final = ("info/exclude", "info/attributes", "shallow")
 
 

@@ -86,6 +86,22 @@ class Skills:
         return self._by_name.get(name)
 
 
+class SkillFolders:
+    """The skills of directories. Kept while a Location is built anew: they stay known."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[tuple[str, str | None], SkillFiles] = {}
+
+    def open(self, directory: str, *, within: str | None) -> SkillFiles:
+        key = directory, within
+        if key not in self._open:
+            if len(self._open) >= limits.SKILL_DIRECTORIES_MAX:
+                self._open.clear()
+            self._open[key] = SkillFiles(directory, clock=self._clock, within=within)
+        return self._open[key]
+
+
 class SkillDirectories(Value, kw_only=True):
     """The directories and services for finding the skills of a Location."""
 
@@ -93,7 +109,7 @@ class SkillDirectories(Value, kw_only=True):
     root: str
     """The root of its project."""
     environment: Environment
-    clock: Clock
+    folders: SkillFolders
     downloads: SkillDownloads
 
 
@@ -120,7 +136,7 @@ def _skill_folders(
     directories: SkillDirectories, parent: str, *, within: str | None
 ) -> Iterator[SkillSource]:
     for name in ("skill", "skills"):
-        yield SkillFiles(os.path.join(parent, name), clock=directories.clock, within=within)
+        yield directories.folders.open(os.path.join(parent, name), within=within)
 
 
 def _bounds(directories: SkillDirectories, parent: str) -> str:
@@ -146,7 +162,7 @@ def _source(directories: SkillDirectories, entry: SkillEntry) -> SkillSource:
         text = directories.environment.home + text[1:]
     directory = os.path.normpath(os.path.join(directories.directory, text))
     within = None if entry.trust == "user" else _bounds(directories, directories.directory)
-    return SkillFiles(directory, clock=directories.clock, within=within)
+    return directories.folders.open(directory, within=within)
 
 
 def _differs(listing: tuple[SkillInfo, ...], before: tuple[SkillInfo, ...]) -> bool:

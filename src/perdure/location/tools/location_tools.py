@@ -4,7 +4,7 @@ Which tools there are is decided by the `OpenTools` function (`built_in`).
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 from perdure.core.settings.settings import Settings
 from perdure.host.environment import Environment
@@ -53,6 +53,12 @@ class LocationTools:
         if self._registry is None:
             self._registry = self._scope.enter_context(self._open_tools(self._services))
         return self._registry
+
+    def over(self) -> "LocationTools":
+        """Tools with a registry of their own that lies over this one."""
+        return LocationTools(
+            lambda services: nullcontext(ToolRegistry(application=self.registry())), self._services
+        )
 
     def close(self) -> None:
         self._scope.close()

@@ -94,6 +94,10 @@ class Attachments:
         self._permissions = permissions
         self._resources = resources
 
+    def with_resources(self, resources: ReadResource) -> "Attachments":
+        """The same with the resources of other servers."""
+        return Attachments(self._make, self._permissions, resources)
+
     def without_tracking(self) -> "Attachments":
         """The same for a preview: files do not count as read by the Session."""
 

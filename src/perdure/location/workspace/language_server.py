@@ -30,6 +30,7 @@ from perdure.core.language_server.message import (
     Response,
     ServerRequest,
 )
+from perdure.core.language_server.symbol import Symbol, parse_symbols
 from perdure.core.settings.edit_programs import EditProgram
 from perdure.host.process.rate_meter import RateMeter
 from perdure.ports import PipedProcess, PipedProcesses
@@ -39,7 +40,7 @@ from perdure.schema.value import State, Value
 logger = logging.getLogger(__name__)
 
 _CAPABILITIES: Final[JsonObject] = {
-    "workspace": {"configuration": True, "workspaceFolders": True},
+    "workspace": {"configuration": True, "workspaceFolders": True, "symbol": {}},
     "textDocument": {
         "synchronization": {"didSave": True},
         "publishDiagnostics": {"versionSupport": True},
@@ -108,6 +109,13 @@ class LanguageServer:
             if document is None or not document.answered:
                 self._silences += 1
         return () if document is None else document.errors
+
+    async def find_symbols(self, query: str) -> tuple[Symbol, ...]:
+        """The symbols of the project that fit; the caller bounds the wait."""
+        self._used.set()
+        await self._ready.wait()
+        answer = await self._request("workspace/symbol", {"query": query})
+        return () if answer is None or answer.failed else parse_symbols(answer.result)
 
     def kill(self) -> None:
         """End the program at once."""

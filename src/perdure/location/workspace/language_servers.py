@@ -8,6 +8,7 @@ to a server and is imported when one is first needed.
 Invariant: a request is answered within its timeout, whatever servers do, and never fails.
 """
 
+import asyncio
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from perdure.schema.value import Confidential, State, Value
 from perdure.tools.files.path_access import Target
 
 if TYPE_CHECKING:
+    from perdure.core.language_server.symbol import Symbol
     from perdure.location.workspace.language_server import LanguageServer, ServerTimeouts
 
 
@@ -56,6 +58,13 @@ class LanguageServers:
         server = self._get_server(slot)
         errors = () if server is None else await server.diagnose(target.path, text)
         return (*(error.render(target.resource) for error in errors), *slot.take_failure_note())
+
+    async def find_symbols(self, query: str) -> "tuple[Symbol, ...]":
+        """What the servers that run name for `query`, of those that answer in time."""
+        running = [slot.server for slot in self._slots.values() if slot.server and slot.runs]
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(_find_symbols(server, query)) for server in running]
+        return tuple(symbol for each in asked for symbol in each.result())
 
     def list_started(self) -> "tuple[ServerState, ...]":
         """The servers that were started, and whether each still runs."""
@@ -146,6 +155,15 @@ class _Slot(State):
     def kill(self) -> None:
         if self.server is not None:
             self.server.kill()
+
+
+async def _find_symbols(server: "LanguageServer", query: str) -> "tuple[Symbol, ...]":
+    """The symbols that a server names; none if it takes too long."""
+    try:
+        async with asyncio.timeout(limits.LSP_SYMBOLS_SECONDS_MAX):
+            return await server.find_symbols(query)
+    except TimeoutError:
+        return ()
 
 
 async def _text(files: Filesystem, target: Target) -> str | None:

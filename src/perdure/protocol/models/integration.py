@@ -6,7 +6,7 @@ A login is an attempt that is queried, completed or cancelled by its id.
 from typing import Final
 
 from perdure.protocol.endpoint import REFUSALS, Endpoint, Success
-from perdure.schema.codec import Payload
+from perdure.schema.codec import ConfidentialPayload, Payload
 from perdure.schema.errors import (
     AttemptNotFoundError,
     IntegrationNotFoundError,
@@ -15,12 +15,9 @@ from perdure.schema.errors import (
 from perdure.schema.models.integration import Attempt, AttemptStatus, IntegrationInfo
 
 
-class ConnectKey(Payload, frozen=True):
+class ConnectKey(ConfidentialPayload, frozen=True):
     key: str
     label: str | None = None
-
-    def __repr__(self) -> str:
-        return "ConnectKey(...)"
 
 
 class ConnectOAuth(Payload, frozen=True):

@@ -34,6 +34,7 @@ from perdure.schema.session.prompt import AgentMention, Delivery, FileInput, Pro
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.request_preview import ProviderContext
 from perdure.schema.session.session import SessionActivity, SessionInfo
+from perdure.schema.settings.session_mcp import GivenMcpServers
 
 SESSIONS_PER_PAGE_MAX: Final = 200
 """A larger `limit` is reduced to this, because older clients ask for thousands."""
@@ -52,6 +53,9 @@ class CreateSession(Payload, frozen=True):
     permissions: SessionRules | None = None
     """Permission rules of the Session. They narrow the configured ones, and allow what these ask
     about."""
+    mcp: GivenMcpServers | None = None
+    """MCP servers that only this Session uses, by name. They are stored as credentials are, and
+    never shown."""
 
 
 class ListSessions(Payload, frozen=True):

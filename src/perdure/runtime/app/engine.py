@@ -10,6 +10,7 @@ from functools import partial
 
 from perdure.core import limits
 from perdure.host.credentials import keyring
+from perdure.host.credentials.session_servers import FileSessionServers
 from perdure.host.files.filesystem import LocalFilesystem
 from perdure.host.http import proxy
 from perdure.host.http.client import HttptoolsTransport
@@ -48,6 +49,7 @@ from perdure.runtime.locations.api import Files, Locations
 from perdure.runtime.locations.integrations import Integrations, LoginServices
 from perdure.runtime.locations.mcp import McpServersOfLocations
 from perdure.runtime.locations.projects import ProjectList
+from perdure.runtime.locations.session_servers import SessionServers
 from perdure.runtime.locations.template_commands import TemplateCommands
 from perdure.runtime.locations.terminals import Terminals
 from perdure.runtime.locations.vcs import VersionControl
@@ -81,7 +83,9 @@ class Engine:
         self.plugins = _build_plugins(deps)
         self.tools = self.plugins.registries.tools
         self.outputs = _build_outputs(deps)
-        self.snapshots = FileSnapshots(deps.settings.data_dir, platform.database)
+        self.snapshots = FileSnapshots(
+            deps.settings.data_dir, platform.database, platform.processes
+        )
         self.session_diffs = SessionDiffs(self.snapshots)
         self.file_reverts = FileReverts(self.snapshots, platform.processes)
 
@@ -93,7 +97,8 @@ class Engine:
         # Locations, and what clients do with them.
         credentials = self._build_credentials(deps)
         saved_rules = SavedApprovals(platform.database, platform.ids)
-        self.location_registry = self._build_locations(deps, saved_rules, credentials)
+        given = FileSessionServers(deps.settings.data_dir, variables)
+        self.location_registry = self._build_locations(deps, saved_rules, credentials, given)
         self.locations = _watch_trust(deps, self.location_registry, self._background)
         self.files = Files(self.location_registry)
         processes = LocalProcesses(self.children)
@@ -112,6 +117,7 @@ class Engine:
         self.mcp = McpServersOfLocations(
             self.location_registry, self.integrations, credentials, self._transport
         )
+        self.session_servers = SessionServers(given, self.location_registry)
         changes = GitChanges(processes, variables)
         self.moves = SessionMoves(store, self.location_registry, changes, platform.clock)
 
@@ -140,6 +146,7 @@ class Engine:
         _publish_connection(hub, integration_id)
         for location in self.location_registry.list_open():
             location.mcp_servers.reconnect(integration_id)
+        self.location_registry.sessions.reconnect(integration_id)
 
     async def deliver_replies(self) -> None:
         """Deliver replies that the user gave through another process to the runs of this one."""
@@ -165,7 +172,11 @@ class Engine:
         self.plugins.close()
 
     def _build_locations(
-        self, deps: EngineDeps, saved_rules: SavedApprovals, credentials: Credentials
+        self,
+        deps: EngineDeps,
+        saved_rules: SavedApprovals,
+        credentials: Credentials,
+        session_servers: FileSessionServers,
     ) -> LocationRegistry:
         location_deps = LocationDeps(
             transport=self._transport,
@@ -178,6 +189,7 @@ class Engine:
             jobs=self.jobs,
             children=self.children,
             launches=self._launches,
+            session_servers=session_servers,
         )
         return LocationRegistry(build_shared_services(deps, location_deps))
 

@@ -7,6 +7,7 @@ prompts never needs it. `get` holds the only import of the engine.
 from collections.abc import Collection, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from perdure.host import data_directory
 from perdure.host.process import orphans
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.schema.ids import SessionID
@@ -65,6 +66,13 @@ class LazyEngine:
         """Remove contents of files that only a deleted Session needed."""
         if digests:
             await self.get().snapshots.discard(digests)
+
+    async def forget_servers(self, session_id: SessionID) -> None:
+        """End the MCP servers of a Session; where it has none, the engine is not loaded."""
+        deps = self._deps
+        assert deps is not None
+        if data_directory.has_session_servers(deps.settings.data_dir, session_id):
+            self.get().session_servers.forget(session_id)
 
     async def end_jobs(self, session_id: SessionID) -> None:
         """End the background jobs of a Session; without any, the engine is not loaded."""

@@ -34,6 +34,7 @@ from perdure.net.transport import HttpTransport
 from perdure.ports import Database
 from perdure.ports.jobs import BackgroundJobs
 from perdure.ports.mcp import McpError, McpLoginRequiredError
+from perdure.ports.session_mcp import SessionServerStore
 from perdure.ports.subagents import SubagentRunner
 from perdure.runtime.app.engine_deps import EngineDeps
 from perdure.runtime.plugins.plugins import Registries
@@ -61,6 +62,7 @@ class LocationDeps(Value, kw_only=True):
     jobs: BackgroundJobs
     children: ChildRecords
     launches: Launches
+    session_servers: SessionServerStore
 
 
 def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServices:
@@ -83,6 +85,7 @@ def build_shared_services(deps: EngineDeps, shared: LocationDeps) -> SharedServi
         terminals=LocalPtys(shared.children),
         servers=LocalPipedProcesses(shared.children),
         mcp=_build_mcp(deps, shared),
+        session_servers=shared.session_servers,
         start=lambda work: shared.background.start(work, name="program of a Location"),
         skill_downloads=SkillDownloads(
             f"{settings.data_dir}/cache/skills",

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from perdure.runtime.locations.integrations import Integrations
     from perdure.runtime.locations.mcp import McpServersOfLocations
     from perdure.runtime.locations.projects import ProjectList
+    from perdure.runtime.locations.session_servers import SessionServers
     from perdure.runtime.locations.terminals import Terminals
     from perdure.runtime.locations.vcs import VersionControl
     from perdure.runtime.plugins.plugins import Plugins
@@ -153,6 +154,10 @@ class Runtime(Value, kw_only=True):
     @property
     def mcp(self) -> "McpServersOfLocations":
         return self.engine.get().mcp
+
+    @property
+    def session_servers(self) -> "SessionServers":
+        return self.engine.get().session_servers
 
     @property
     def tools(self) -> "ToolRegistry":

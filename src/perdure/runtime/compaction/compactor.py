@@ -173,7 +173,7 @@ class Compactor:
     async def _by_hand(self, session: SessionInfo, instruction: str) -> CompactionOutcome:
         if session.revert is not UNSET:
             return CompactionFailed("A revert is staged; commit or clear it first")
-        async with self._services.locations.hold(session.location) as location:
+        async with self._services.locations.hold(session.location, session=session.id) as location:
             chosen = model_choice.choose(session, location)
             if isinstance(chosen, NoModelChosen):
                 return CompactionFailed(chosen.reason)

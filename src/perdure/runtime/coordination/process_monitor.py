@@ -74,10 +74,12 @@ class ProcessMonitor:
         """Run until cancelled."""
         others = frozenset[str]()
         while True:
-            before, others = others, self._processes.others()
+            before = others
             try:
+                others = self._processes.others()
                 await self._poll(before, others)
-            except DatabaseError as error:
+            except (DatabaseError, OSError) as error:
+                # The database, or the data directory, is away or full; it may come back.
                 self._outage.log_failure(error)
                 others |= before
             await self._clock.sleep(_SECONDS_TOGETHER if others else _SECONDS_ALONE)

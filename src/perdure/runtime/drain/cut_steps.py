@@ -88,7 +88,7 @@ class CutSteps:
         cut = await self._database.read(lambda tx: _load(tx, session_id))
         if cut is None:
             return None
-        async with self._run.locations.hold(cut.session.location) as location:
+        async with self._run.locations.hold(cut.session.location, session=session_id) as location:
             tools = await _offered(cut, location)
             again: list[ToolCalled] = []
             lost: list[LostCall] = []

@@ -192,7 +192,9 @@ class SessionDrain:
                 if not await self._may_run(read.session, state):
                     break
                 try:
-                    async with self._locations.hold(read.session.location) as location:
+                    async with self._locations.hold(
+                        read.session.location, session=session_id
+                    ) as location:
                         end = await Turn(self._services, state, read, location).run(step)
                 except (RevertStagedError, StaleReadError, NothingPendingError) as stale:
                     step, read = await self._read_again(session_id, step, stale)

@@ -63,7 +63,7 @@ class RequestPreviews:
         if epoch is not None:
             shown["epoch"] = await self._epoch(session_id, epoch)
         try:
-            async with self._locations.hold(session.location) as location:
+            async with self._locations.hold(session.location, session=session_id) as location:
                 chosen = model_choice.choose(session, location)
                 observation = await location.observe(request.subject(found.input, chosen))
                 try:

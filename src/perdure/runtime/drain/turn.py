@@ -245,7 +245,12 @@ class Turn:
     async def _build_again(
         self, boundary: Boundary, chosen: ChosenModel
     ) -> tuple[Boundary, _Prepared]:
-        """After a compaction: the epoch begins anew, so the boundary is committed again."""
+        """After a compaction: the epoch begins anew, so the boundary is committed again.
+
+        It observes what is true now. The configuration that the turn began with may be older than
+        the compaction, or may not have been readable then. Agent and model stay as they were.
+        """
+        self._location = await self._services.run.locations.get(self._session.location)
         found = await self._store.database.read(lambda tx: turn_inputs.load(tx, self._session.id))
         boundary = await self._commit_boundary(found, RunTurn("none", boundary.step))
         return boundary, await self._build(boundary, chosen)

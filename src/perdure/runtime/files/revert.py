@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 class FileReverts:
     def __init__(self, snapshots: FileSnapshots, processes: Processes) -> None:
         self._database = snapshots.database
+        self._snapshots = snapshots
         self._store = snapshots.store
         self._processes = processes
 
@@ -88,7 +89,7 @@ class FileReverts:
             lambda tx: revert_table.begin(tx, session_id, plan.moves, process=process)
         )
         try:
-            await self._write_all([move for move in plan.moves if move.changes])
+            await self._write_all(session_id, [move for move in plan.moves if move.changes])
             yield
         except BaseException:
             # From the plan, not from its rows: a prompt may have committed the revert and removed
@@ -116,7 +117,7 @@ class FileReverts:
 
     async def _restore(self, session_id: SessionID, begun: Sequence[RevertInProgress]) -> None:
         """Restore the files that still have the content that the revert wrote."""
-        await asyncio.to_thread(self._restore_files, begun)
+        await asyncio.to_thread(self._restore_files, session_id, begun)
         await self._database.write(lambda tx: revert_table.abandon(tx, session_id))
 
     async def _snapshot(self, session_id: SessionID) -> str | None:
@@ -137,14 +138,18 @@ class FileReverts:
             if not move.base.same(move.wanted)
         )
 
-    async def _write_all(self, moves: Sequence[Move]) -> None:
+    async def _write_all(self, session_id: SessionID, moves: Sequence[Move]) -> None:
         for move in moves:
             try:
-                await shielded(asyncio.to_thread(self._store.files.put, move))
+                await shielded(asyncio.to_thread(self._put, session_id, move))
             except FoundChangedError as error:
                 raise RevertConflictError(move.path, "it is being changed just now") from error
             except OSError as error:
                 raise RevertConflictError(move.path, error.strerror or str(error)) from error
+
+    def _put(self, session_id: SessionID, move: Move) -> None:
+        self._snapshots.note_revert(session_id, move.path)
+        self._store.files.put(move)
 
     def _look_at_all(self, items: Iterable[FileChange | StagedFile]) -> Mapping[str, FileState]:
         """Return the current state of each file; its content is kept for clearing the revert."""
@@ -162,7 +167,7 @@ class FileReverts:
             logger.warning("%s cannot be read: %s", path, error.strerror)
             return UNKNOWN
 
-    def _restore_files(self, found: Sequence[RevertInProgress]) -> None:
+    def _restore_files(self, session_id: SessionID, found: Sequence[RevertInProgress]) -> None:
         for item in found:
             back = Move(
                 root=item.root,
@@ -174,7 +179,7 @@ class FileReverts:
             if not back.changes:
                 continue
             try:
-                self._store.files.put(back)
+                self._put(session_id, back)
             except FoundChangedError:
                 # Not written yet, or changed by another program since: leave it.
                 continue

@@ -2,8 +2,8 @@
 
 One content store serves every Location, in a repository or not (ADR 0018). Each step has a journal
 (runtime.files.step_journal); this is what journals share: the store, the last scan of each
-directory, and which directories are watched now. A failure here never fails a step: what cannot be
-kept is logged, and a revert leaves those files.
+directory, and which directories are watched now, in this process and in others. A failure here
+never fails a step: what cannot be kept is logged, and a revert leaves those files.
 """
 
 import asyncio
@@ -22,12 +22,14 @@ from perdure.host.files import tree_scan
 from perdure.host.files.content_store import ContentStore
 from perdure.host.files.restorable import RestorableFiles
 from perdure.host.files.tree_scan import ScannedFile, Tree, TreeScanner, TreeTooLargeError
-from perdure.ports import Database, Transaction
+from perdure.host.files.watch_marks import Mark, Noted, WatchMarks
+from perdure.ports import Database, Processes, Transaction
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State, Value
 from perdure.store.tables import file_change_table, revert_table
 
 CONTENT_DIRECTORY: Final = "snapshots"
+WATCHES_DIRECTORY: Final = "watches"
 """Below the data directory."""
 _NANOS: Final = 1_000_000_000
 
@@ -39,14 +41,11 @@ class Watch(State):
 
     session_id: SessionID
     root: str
+    mark: Mark
     before: Tree = field(default_factory=dict[str, ScannedFile])
     since_nanos: int = 0
     named: dict[str, FileState] = field(default_factory=dict[str, FileState])
     """States that file tools of the same Session wrote meanwhile; those are recorded already."""
-    others: set[str] = field(default_factory=set[str])
-    """Paths that file tools of other Sessions changed meanwhile."""
-    shared: bool = False
-    """Whether a command of another Session ran meanwhile: a change may be of either."""
 
 
 class SnapshotStore(Value):
@@ -61,6 +60,7 @@ class FileSnapshots:
         self,
         data_dir: str,
         database: Database,
+        processes: Processes,
         *,
         files_max: int = limits.SNAPSHOT_TREE_FILES_MAX,
     ) -> None:
@@ -72,14 +72,19 @@ class FileSnapshots:
         )
         self._trees: OrderedDict[str, Tree] = OrderedDict()
         self._watches: list[Watch] = []
+        self._marks = WatchMarks(f"{data_dir}/{WATCHES_DIRECTORY}", processes)
         self._is_full = False
 
     async def look(self, root: str, path: str) -> FileState:
-        """Return a file's state before a change, and keep its content durably. Raises OSError."""
-        bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
-        return await asyncio.to_thread(
-            self.store.files.read_state, root, path, bytes_max=bytes_max, durable=True
-        )
+        """Return a file's state, and keep its content durably. Raises OSError."""
+        return await asyncio.to_thread(self._look, root, path)
+
+    async def begin_write(self, session_id: SessionID, root: str, path: str) -> FileState:
+        """Return a file's state before a file tool changes it, and keep its content durably.
+
+        No watch of another Session takes the change for its command's. Raises OSError.
+        """
+        return await asyncio.to_thread(self._begin_write, session_id, root, path)
 
     async def keep(self, data: bytes) -> None:
         """Keep the content that a file tool writes, so that a later diff can show it.
@@ -90,31 +95,35 @@ class FileSnapshots:
             await asyncio.to_thread(self.store.contents.keep, data)
 
     def note_write(self, session_id: SessionID, path: str, after: FileState) -> None:
-        """Note that a file tool is about to write `path`, so that no watch records it again."""
+        """Note what a file tool is about to write, so that no watch of its Session records it."""
         for watch in self._watches:
             if watch.session_id == session_id:
                 watch.named[path] = after
-            else:
-                watch.others.add(path)
+
+    def note_revert(self, session_id: SessionID, path: str) -> None:
+        """Note that a revert is about to write a file. Raises OSError."""
+        self._marks.note_write(session_id, path)
 
     async def begin_watch(self, session_id: SessionID, root: str) -> Watch | None:
         """Scan a directory before a command; None, with a warning, if it cannot be scanned."""
         if self._is_full:
             return None
-        # Listed before the scan: writes of file tools meanwhile are not the command's changes.
-        watch = Watch(session_id, root)
-        for other in self._watches:
-            if other.session_id != session_id and _overlap(other.root, root):
-                other.shared = watch.shared = True
+        # Marked before the scan: writes of others meanwhile are not the command's changes. Not on a
+        # thread, so that no interrupt comes between the mark and its removal.
+        try:
+            watch = Watch(session_id, root, self._marks.begin(session_id, root))
+        except OSError as error:
+            logger.warning("commands in %s are not watched: %s", root, _reason(error))
+            return None
         self._watches.append(watch)
         try:
             watch.since_nanos, watch.before = await asyncio.to_thread(self._scan, root)
         except (OSError, TreeTooLargeError) as error:
             logger.warning("commands in %s are not watched: %s", root, _reason(error))
-            self._watches.remove(watch)
+            self._forget(watch)
             return None
         except asyncio.CancelledError:
-            self._watches.remove(watch)
+            self._forget(watch)
             raise
         return watch
 
@@ -128,11 +137,11 @@ class FileSnapshots:
             )
             return []
         finally:
-            self._watches.remove(watch)
+            noted = self._forget(watch)
         found = tree_scan.compare_trees(
             watch.root, watch.before, after, since_nanos=watch.since_nanos
         )
-        own = [_attribute(each, watch) for each in found if each.path not in watch.others]
+        own = [_attribute(each, watch, noted) for each in found if each.path not in noted.paths]
         return [each for each in own if not each.before.same(each.after)]
 
     async def discard(self, digests: Iterable[str]) -> None:
@@ -156,6 +165,18 @@ class FileSnapshots:
         self._is_full = left > limits.SNAPSHOT_STORE_BYTES_MAX
         if self._is_full:
             logger.warning("snapshots take %d bytes: commands are not watched any more", left)
+
+    def _begin_write(self, session_id: SessionID, root: str, path: str) -> FileState:
+        self._marks.note_write(session_id, path)
+        return self._look(root, path)
+
+    def _look(self, root: str, path: str) -> FileState:
+        bytes_max = limits.SNAPSHOT_WRITTEN_BYTES_MAX
+        return self.store.files.read_state(root, path, bytes_max=bytes_max, durable=True)
+
+    def _forget(self, watch: Watch) -> Noted:
+        self._watches.remove(watch)
+        return self._marks.end(watch.mark)
 
     def _scan(self, root: str) -> tuple[int, Tree]:
         contents = self.store.contents
@@ -181,14 +202,10 @@ async def _list_needed(tx: Transaction) -> set[str]:
     return await file_change_table.list_digests(tx) | await revert_table.list_digests(tx)
 
 
-def _attribute(change: FileChange, watch: Watch) -> FileChange:
+def _attribute(change: FileChange, watch: Watch, noted: Noted) -> FileChange:
     """Return the command's part of a change."""
-    before = watch.named.get(change.path, UNKNOWN if watch.shared else change.before)
+    before = watch.named.get(change.path, UNKNOWN if noted.shared else change.before)
     return FileChange(root=change.root, path=change.path, before=before, after=change.after)
-
-
-def _overlap(one: str, two: str) -> bool:
-    return f"{one}/".startswith(f"{two}/") or f"{two}/".startswith(f"{one}/")
 
 
 def _reason(error: OSError | TreeTooLargeError) -> str:

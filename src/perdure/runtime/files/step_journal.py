@@ -104,7 +104,7 @@ class StepJournal:
 
     async def _record_write(self, root: str, path: str, data: bytes | None) -> int | None:
         try:
-            before = await self._snapshots.look(root, path)
+            before = await self._snapshots.begin_write(self._session_id, root, path)
         except OSError as error:
             logger.warning("a revert will not know the change of %s: %s", path, error.strerror)
             return None

@@ -76,6 +76,11 @@ class PendingView(Generic[RequestT]):
         here = await self._waiting_here(ref)
         return _joined(self._of_kind(row for row in rows if _is_at(row, ref)), here)
 
+    async def list_everywhere(self, refs: Iterable[LocationRef]) -> tuple[RequestT, ...]:
+        """Return those of all Sessions; `refs` are the Locations that this process has open."""
+        elsewhere = self._of_kind(await self._requests.list_elsewhere(self._kind))
+        return _joined(elsewhere, await self._waiting_here(*refs))
+
     async def _waiting_here(self, *refs: LocationRef) -> list[RequestT]:
         """Those of this process that have no answer: one is stored before its call goes on."""
         found = [request for ref in refs for request in self._here(ref)]

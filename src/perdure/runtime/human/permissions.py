@@ -77,7 +77,7 @@ class Permissions:
         _check_size(given)
         session = await self._load_session(session_id)
         above = await self._database.read(lambda tx: task_table.agents_above(tx, session))
-        async with self._locations.hold(session.location) as location:
+        async with self._locations.hold(session.location, session=session_id) as location:
             ask = _build_ask(given, session, _agent_name(location.agents, session, agent), above)
             try:
                 return await location.permissions.ask(ask, request_id=id)
@@ -125,6 +125,10 @@ class Permissions:
         async with self._locations.hold(session.location) as location:
             await location.permissions.restore(orphan.request)
             await location.permissions.reply(request_id, word)
+
+    async def list_everywhere(self) -> tuple[PermissionRequest, ...]:
+        """Return the pending requests of all Sessions of all Locations."""
+        return await self._pending.list_everywhere(it.ref for it in self._locations.list_open())
 
     async def pending(self, ref: LocationRef) -> tuple[PermissionRequest, ...]:
         """Return the pending requests of all Sessions of a Location."""

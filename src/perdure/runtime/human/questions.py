@@ -64,6 +64,10 @@ class Questions:
         if waiting is not None and waiting.has(request_id, request.session_id):
             waiting.reject(request_id)
 
+    async def list_everywhere(self) -> tuple[QuestionRequest, ...]:
+        """Return the pending requests of all Sessions of all Locations."""
+        return await self._pending.list_everywhere(it.ref for it in self._locations.list_open())
+
     async def pending(self, ref: LocationRef) -> tuple[QuestionRequest, ...]:
         """Return the pending requests of all Sessions of a Location."""
         return await self._pending.list_at(ref)

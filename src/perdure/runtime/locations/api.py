@@ -1,8 +1,10 @@
 """Locations and their files for clients."""
 
 import asyncio
+import itertools
 import posixpath
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -26,6 +28,9 @@ from perdure.schema.settings.command import CommandInfo
 from perdure.schema.settings.reference import ReferenceInfo
 from perdure.schema.settings.skill import SkillInfo
 from perdure.schema.settings.trust import TrustInfo, TrustWish
+
+if TYPE_CHECKING:
+    from perdure.core.language_server.symbol import Symbol
 
 
 class Locations:
@@ -155,6 +160,17 @@ class Files:
         return await location.files.search(
             pattern, include=include, limit=limit, shows=may_show(location)
         )
+
+    async def find_symbols(self, ref: LocationRef, query: str) -> "tuple[Symbol, ...]":
+        """Symbols below the Location, of the language servers that run there."""
+        location = await self._locations.get(ref)
+        found = await location.language_servers.find_symbols(query)
+        if not found:
+            return ()
+        root = await location.files.environment.path_access.root()
+        shows, inside = may_show(location), root.rstrip("/") + "/"
+        shown = (one for one in found if one.path.startswith(inside) and shows(one.path))
+        return tuple(itertools.islice(shown, limits.LSP_SYMBOLS_SHOWN_MAX))
 
     async def hide_denied(
         self, ref: LocationRef, found: tuple[FileDiff, ...]

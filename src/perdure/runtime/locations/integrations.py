@@ -336,6 +336,8 @@ class Integrations:
                 time_created=self._clock.now_millis(),
                 token_url=attempt.method.token_url,
                 client_id=attempt.method.client_id,
+                client_secret=attempt.method.client_secret or UNSET,
+                secret_place=attempt.method.secret_place if attempt.method.client_secret else UNSET,
                 access=tokens.access,
                 refresh=UNSET,
             ),

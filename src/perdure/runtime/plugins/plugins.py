@@ -7,7 +7,6 @@ Safe Provider-Turn Boundary of each Session; those to agents, providers and mode
 next turn on.
 """
 
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Final, Protocol
@@ -15,6 +14,7 @@ from typing import Final, Protocol
 from msgspec import UNSET
 
 from perdure.core.settings.document import Document
+from perdure.lazy_pattern import lazy_pattern
 from perdure.location.config import plugin_documents
 from perdure.location.config.plugin_documents import PluginDocuments
 from perdure.location.context.registry import ContextRegistry, GuestProducer
@@ -26,7 +26,7 @@ from perdure.tools.api.registry import ToolRegistry
 from perdure.tools.api.schema_tool import SchemaTool
 from perdure.tools.api.tool import InputT, OutputT, Tool
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_NAME: Final = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _RESERVED: Final = frozenset({"core", "perdure", "opencode"})
 
 

@@ -46,6 +46,10 @@ class DeletionEngine(Protocol):
         """Remove contents of files that only a deleted Session needed."""
         ...
 
+    async def forget_servers(self, session_id: SessionID) -> None:
+        """End the MCP servers of a Session, and remove what is stored of them."""
+        ...
+
     async def end_jobs(self, session_id: SessionID) -> None:
         """End the background jobs of a Session."""
         ...
@@ -131,6 +135,7 @@ class SessionDeletions:
         await shielded(self._purge(session_id))
 
     async def _purge(self, session_id: SessionID) -> None:
+        await self._engine.forget_servers(session_id)
         more = True
         while more:
             await self._discard_outputs(session_id)

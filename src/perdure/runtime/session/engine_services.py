@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from perdure.runtime.drain.shell_command import ShellCommands
     from perdure.runtime.files.revert import FileReverts
     from perdure.runtime.locations.api import Locations
+    from perdure.runtime.locations.session_servers import SessionServers
     from perdure.runtime.locations.template_commands import TemplateCommands
     from perdure.runtime.session.move import SessionMoves
 
@@ -23,6 +24,8 @@ class EngineServices(Protocol):
     def compactor(self) -> "Compactor": ...
     @property
     def shell_commands(self) -> "ShellCommands": ...
+    @property
+    def session_servers(self) -> "SessionServers": ...
     @property
     def template_commands(self) -> "TemplateCommands": ...
     @property

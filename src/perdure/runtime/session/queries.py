@@ -76,13 +76,14 @@ class SessionQueries:
                 session_table.make_filter(query),
                 newest_first=(query.order == "desc") != _is_backwards(anchor),
                 limit=limit + 1,
-                anchor=None if anchor is None else (anchor.time, anchor.id),
+                anchor=None if anchor is None else _place(anchor),
             )
         )
         page, has_previous, has_next = _page(rows, limit, anchor)
         return SessionRows(
             rows=tuple(
-                SessionRow(data=row.data, id=row.id, time_created=row.time_created) for row in page
+                SessionRow(data=row.data, id=row.id, time_created=row.time_created, place=row.place)
+                for row in page
             ),
             has_previous=has_previous,
             has_next=has_next,
@@ -189,6 +190,10 @@ class SessionQueries:
         location = self._known.location(session_id)
         assert location is not None
         return location
+
+
+def _place(anchor: SessionAnchor) -> session_table.SessionPlace:
+    return session_table.SessionPlace(anchor.time, anchor.place, anchor.id)
 
 
 def _is_backwards(anchor: SessionAnchor | MessageAnchor | None) -> bool:

@@ -45,6 +45,7 @@ from perdure.schema.session.event import AgentSwitched, ModelSwitched, SessionCr
 from perdure.schema.session.prompt import Delivery, PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo
+from perdure.schema.settings.session_mcp import GivenMcpServers
 from perdure.schema.value import Value
 from perdure.store.log.event_store import NO_EVENTS, EventStore, SequenceConflictError
 from perdure.store.log.follow import EventFollowers
@@ -91,6 +92,7 @@ class Sessions(SessionQueries):
         title: str | None = None,
         metadata: JsonObject | None = None,
         permissions: SessionRules | None = None,
+        mcp: GivenMcpServers | None = None,
     ) -> SessionInfo:
         """Create a Session; an id that exists returns the stored one and changes nothing."""
         if id is not None and await self.exists(id):
@@ -111,6 +113,9 @@ class Sessions(SessionQueries):
             own=own,
         )
         event = SessionCreated(session_id=session_id, info=seed)
+        if mcp:
+            # Stored before the Session exists: its first turn must not run without them.
+            self._engine().session_servers.replace(session_id, mcp)
         try:
             await self._store.append(session_id, [event], location=info.ref, expected=NO_EVENTS)
         except SequenceConflictError:

@@ -87,6 +87,8 @@ class PermissionRequest(Record):
     source: PermissionSource | UnsetType = UNSET
     changes: tuple[ProposedChange, ...] | UnsetType = UNSET
     """An extension: the changes of files that are asked about."""
+    notes: tuple[str, ...] | UnsetType = UNSET
+    """An extension: what is unusual about it, in words for the person who decides."""
 
 
 Scope = Literal["session", "agent", "project", "global"]

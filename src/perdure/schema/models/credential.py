@@ -6,6 +6,8 @@ schema.models.integration.
 Invariant: the repr shows neither key nor token.
 """
 
+from typing import Literal
+
 from msgspec import UNSET, UnsetType
 
 from perdure.schema.codec import Record
@@ -27,10 +29,17 @@ class StoredKey(_Stored, kw_only=True, tag_field="type", tag="key"):
     key: str
 
 
+SecretPlace = Literal["header", "body"]
+"""Where a token server wants the secret of a client: in `Authorization`, or among the fields."""
+
+
 class StoredLogin(_Stored, kw_only=True, tag_field="type", tag="oauth"):
     token_url: str
     """Where tokens are renewed. They are sent only there and to `origins`."""
     client_id: str
+    client_secret: str | UnsetType = UNSET
+    """Of a client that a person registered with the server; most clients have none."""
+    secret_place: SecretPlace | UnsetType = UNSET
     access: str
     refresh: str | UnsetType = UNSET
     expires: int | UnsetType = UNSET

@@ -115,7 +115,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "svn": _program("--password"),
     "lpass": _program("--password"),
     "net": _program(words=r"\s{1,4}user\s{1,4}\S{1,80}\s{1,4}(?P<secret>[^\s/*]\S{0,200})"),
-    "xfreerdp": _program(words=r"[^\n|;&]{0,200}?\s/p:(?P<secret>[^\s\"']{1,200})"),
+    "xfreerdp": _program(words=r"[^\n|;&]{0,80}?\s/p:(?P<secret>[^\s\"']{1,200})"),
 }
 
 PROGRAM: Final = (

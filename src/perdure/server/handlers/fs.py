@@ -1,14 +1,14 @@
 """The files of a Location."""
 
-import re
 from typing import Final
 
+from perdure.lazy_pattern import lazy_pattern
 from perdure.protocol.files import fs
 from perdure.protocol.files.fs import FindFiles, ListFiles, ReadFile, SearchText
 from perdure.schema.files.fs import FileContent, FileEntry, Span, TextMatches
 from perdure.server.call import Call, Handlers
 
-_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_RANGE: Final = lazy_pattern(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 async def read(call: Call[ReadFile, None]) -> FileContent:

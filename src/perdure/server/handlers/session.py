@@ -66,6 +66,7 @@ async def create(call: Call[None, CreateSession]) -> SessionInfo:
         title=body.title,
         metadata=body.metadata,
         permissions=body.permissions,
+        mcp=body.mcp,
     )
 
 
@@ -219,6 +220,7 @@ class _Position(Value, kw_only=True):
             limit=self.limit,
             direction=direction,
             time=row.time_created,
+            place=row.place,
             id=row.id,
             directory=query.directory,
             project=query.project,
@@ -255,7 +257,7 @@ def _position(call: Call[ListSessions, None]) -> _Position:
         archived=at.archived,
         order=at.order,
     )
-    anchor = SessionAnchor(time=at.time, id=at.id, direction=at.direction)
+    anchor = SessionAnchor(time=at.time, place=at.place, id=at.id, direction=at.direction)
     return _Position(query=query, limit=at.limit, anchor=anchor)
 
 

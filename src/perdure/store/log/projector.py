@@ -116,7 +116,9 @@ async def rebuild(database: Database) -> int:
             await tx.execute(f"DELETE FROM {table}")
         total = 0
         deleting = await deletion_table.list_sessions(tx)
-        for (session_id,) in await tx.fetch("SELECT DISTINCT session_id FROM event"):
+        # Oldest first, because Sessions of one millisecond are listed as they were stored.
+        began = "SELECT session_id FROM event GROUP BY session_id ORDER BY min(rowid)"
+        for (session_id,) in await tx.fetch(began):
             if session_id not in deleting:
                 total += await rebuild_session(tx, SessionID(str(session_id)))
         return total

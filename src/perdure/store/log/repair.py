@@ -151,7 +151,7 @@ async def _check_todos(tx: Transaction) -> AsyncIterator[DamagedRowError]:
 async def _list_sessions(tx: Transaction) -> list[SessionID]:
     """All Sessions but those that are being deleted, whose logs have gaps."""
     deleting = await deletion_table.list_sessions(tx)
-    rows = await tx.fetch("SELECT DISTINCT session_id FROM event ORDER BY session_id")
+    rows = await tx.fetch("SELECT session_id FROM event GROUP BY session_id ORDER BY min(rowid)")
     return [SessionID(str(row[0])) for row in rows if row[0] not in deleting]
 
 

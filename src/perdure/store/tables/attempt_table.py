@@ -213,6 +213,15 @@ async def list_sessions(tx: Transaction) -> list[SessionID]:
     return [SessionID(str(row[0])) for row in rows]
 
 
+async def list_waiting(tx: Transaction, *, limit: int) -> list[SessionID]:
+    """Sessions whose run waits for a decision of a person."""
+    rows = await tx.fetch(
+        "SELECT session_id FROM session_attempt WHERE waits IS NOT NULL LIMIT :limit",
+        {"limit": limit},
+    )
+    return [SessionID(str(row[0])) for row in rows]
+
+
 async def is_running(tx: Transaction, session_id: SessionID) -> bool:
     """Whether a run is in progress, or was when its process died."""
     rows = await tx.fetch(

@@ -97,7 +97,17 @@ def make_filter(query: SessionQuery) -> SessionFilter:
 class SessionRow(Value):
     id: SessionID
     time_created: int
+    place: int
+    """Tells in which order Sessions of one millisecond were created."""
     data: bytes
+
+
+class SessionPlace(Value):
+    """Where a page begins: behind this Session, which may be deleted by now."""
+
+    time_created: int
+    place: int
+    id: SessionID
 
 
 class ProjectPlace(Value, kw_only=True):
@@ -218,22 +228,28 @@ async def page(
     *,
     newest_first: bool,
     limit: int,
-    anchor: tuple[int, SessionID] | None,
+    anchor: SessionPlace | None,
 ) -> list[SessionRow]:
-    """Rows in (created, id) order, starting after `anchor` in that direction.
+    """Rows in the order of their creation, starting after `anchor` in that direction.
 
     A row that cannot be read is left out and logged.
     """
     found: list[SessionRow] = []
-    after: tuple[SqlValue, SqlValue] | None = anchor
+    after = None if anchor is None else (anchor.time_created, await _find_place(tx, anchor))
     while True:
         missing = limit - len(found)
         rows = await _rows(tx, wanted, newest_first=newest_first, limit=missing, anchor=after)
         found += [row for row in map(_check_row, rows) if row is not None]
         if len(found) == limit or len(rows) < missing:
             return found
-        session_id, time, _ = rows[-1]
-        after = time, session_id
+        _, time, place, _ = rows[-1]
+        after = time, place
+
+
+async def _find_place(tx: Transaction, anchor: SessionPlace) -> SqlValue:
+    """The place of a row now: rebuilt projections may be numbered anew."""
+    rows = await tx.fetch("SELECT rowid FROM session WHERE id = :id", {"id": anchor.id})
+    return rows[0][0] if rows else anchor.place
 
 
 async def _rows(
@@ -247,26 +263,28 @@ async def _rows(
     conditions, parameters = _conditions(wanted)
     if anchor is not None:
         sign = "<" if newest_first else ">"
-        conditions.append(f"(time_created, id) {sign} (:anchor_time, :anchor_id)")
-        parameters |= {"anchor_time": anchor[0], "anchor_id": anchor[1]}
+        conditions.append(f"(time_created, rowid) {sign} (:anchor_time, :anchor_place)")
+        parameters |= {"anchor_time": anchor[0], "anchor_place": anchor[1]}
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     direction: Literal["DESC", "ASC"] = "DESC" if newest_first else "ASC"
     return await tx.fetch(
-        f"SELECT id, time_created, data FROM session {where}"
-        f" ORDER BY time_created {direction}, id {direction} LIMIT :limit",
+        f"SELECT id, time_created, rowid, data FROM session {where}"
+        f" ORDER BY time_created {direction}, rowid {direction} LIMIT :limit",
         parameters | {"limit": limit},
     )
 
 
 def _check_row(row: Row) -> SessionRow | None:
-    session_id, time, stored = row
+    session_id, time, place, stored = row
     try:
         row_checks.decode_row(SessionInfo, stored, SessionID(str(session_id)), table=_TABLE)
     except DamagedRowError as error:
         logger.warning("a damaged session was left out of a list: %s", error.message)
         return None
     assert isinstance(stored, bytes)
-    return SessionRow(SessionID(str(session_id)), time if isinstance(time, int) else 0, stored)
+    assert isinstance(place, int)
+    created = time if isinstance(time, int) else 0
+    return SessionRow(SessionID(str(session_id)), created, place, stored)
 
 
 def _conditions(wanted: SessionFilter) -> tuple[list[str], dict[str, SqlValue]]:
