@@ -27,7 +27,7 @@ endef
 # Tests start hundreds of processes, which should not compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run install uninstall test check fmt requirements simulate soak mutate generate bench lock dist clean
+.PHONY: help setup web run install uninstall test check fmt requirements simulate soak mutate generate docs bench lock dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 14
@@ -46,9 +46,14 @@ $(RUN_READY): requirements-run.lock scripts/setup.py
 	@$(PYTHON) scripts/setup.py run
 	@touch $@
 
+web: ## build the web page that `perdure serve` offers at /
+	@$(CHECK_PYTHON)
+	@$(PYTHON) scripts/web.py
+
 run: $(RUN_READY) ## show in 20 seconds what Perdure does, offline, in .scratch
 	@rm -rf .scratch/demo
 	@.venv-run/bin/perdure demo --directory .scratch/demo
+	@$(PYTHON) scripts/web.py --if-missing || true
 
 install: ## put the command `perdure` on the PATH of this user: PREFIX=~/.local
 	@$(CHECK_PYTHON)
@@ -60,11 +65,12 @@ uninstall: ## remove what `make install` installed
 test: $(READY) ## run the whole test suite
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-check: $(READY) ## check format, lint, types and import contracts; changes nothing
+check: $(READY) ## check format, lint, types, import contracts and the documentation site
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.docs_site
 
 fmt: $(READY) ## format the code and apply automatic fixes
 	$(BIN)/ruff check --fix-only --quiet
@@ -85,6 +91,9 @@ mutate: $(READY) ## list small changes of the program that no test notices: MODU
 generate: $(READY) ## write the generated clients and docs/openapi.json
 	$(BIN)/python -m scripts.codegen
 
+docs: $(READY) ## build the documentation site in .scratch/site/html
+	$(BIN)/python -m scripts.docs_site
+
 bench: ## measure against the original server in one run: REPEAT=3 SCALE=1.0 SCENARIOS=create,turn
 	@$(PYTHON) -m bench compare --repeat $(REPEAT) --scale $(SCALE) $(if $(SCENARIOS),--scenarios $(SCENARIOS))
 
@@ -99,7 +108,7 @@ lock: $(READY) ## resolve the locked packages again; needs uv
 		--output-file requirements-compare.lock
 	rm uv.lock
 
-dist: ## build the wheel and the sdist in dist/, and check them
+dist: web ## build the wheel and the sdist in dist/, and check them
 	@rm -rf dist .scratch/release
 	@$(PYTHON) -m venv .scratch/release
 	@.scratch/release/bin/pip install --quiet build hatchling twine
@@ -107,5 +116,6 @@ dist: ## build the wheel and the sdist in dist/, and check them
 	.scratch/release/bin/twine check --strict dist/*
 
 clean: ## remove everything that these targets created
+	rm -rf .venv-web web/node_modules src/perdure/data/web
 	rm -rf .venv .venv-run .venv-compare .bench .scratch dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,14 +1,19 @@
-"""Build hook: the readme of the package index is README.md with absolute links.
+"""Build hooks: the readme of the package index, and the web page.
 
-A page of an index has no files beside it, so a link such as `docs/security.md` would lead nowhere.
+The readme is README.md with absolute links, because a page of an index has no files beside it. A
+wheel without the web page is not built, unless PERDURE_WITHOUT_PAGE=1 asks for that.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Final
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+PAGE: Final = "src/perdure/data/web/index.html"
+WITHOUT_PAGE: Final = "PERDURE_WITHOUT_PAGE"
 # `](docs/x.md)`, `](docs/x.md#part)`; not `](https://...)` and not `](#part)`.
 _RELATIVE_LINK: Final = re.compile(r"\]\((?![a-z][a-z0-9+.-]*:|#|/)([^)\s]+)\)")
 
@@ -22,6 +27,18 @@ class ReadmeHook(MetadataHookInterface):
             "content-type": "text/markdown",
             "text": absolute_links(text, metadata["urls"]["Source"]),
         }
+
+
+class PageHook(BuildHookInterface[Any]):
+    """Refuses to build what is published without the web page."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        del build_data
+        page = Path(self.root) / PAGE
+        if version != "editable" and not page.exists() and not os.environ.get(WITHOUT_PAGE):
+            raise FileNotFoundError(
+                f"{PAGE} is missing: run `make web` first, or set {WITHOUT_PAGE}=1"
+            )
 
 
 def absolute_links(text: str, source: str) -> str:

@@ -67,6 +67,8 @@ class V1Client:
 class V2Client(V1Client):
     """One V2 Session, followed on the live event stream of V2."""
 
+    tells_status = False
+
     async def open(self, path: str = "/api/event") -> V1Client:
         self.session = await self.bench.create()
         self.stream = await self.bench.client.sse(path, self._event)
@@ -74,16 +76,22 @@ class V2Client(V1Client):
         return self
 
     async def turn(self, text: str, timeout: float = 300) -> None:
+        self.tells_status = False
         self.idle = asyncio.get_running_loop().create_future()
         path = f"/api/session/{self.session}/prompt"
         await self.bench.client.call("POST", path, {"prompt": {"text": text}}, timeout)
         await asyncio.wait_for(self.idle, timeout)
 
     def _event(self, data: bytes) -> None:
+        """The turn is over when the Session is idle, as for V1, if the server tells that."""
         head = data[:400]
-        idle = b'"session.status"' in head and b'"idle"' in data and self.session.encode() in data
-        ended = b"session.next.step.ended" in head and self.session.encode() in data
-        if (idle or ended) and self.idle is not None and not self.idle.done():
+        if self.idle is None or self.idle.done() or self.session.encode() not in data:
+            return
+        if b'"session.status"' in head:
+            self.tells_status = True
+            if b'"idle"' in data:
+                self.idle.set_result(time.monotonic_ns())
+        elif b"session.next.step.ended" in head and not self.tells_status:
             self.idle.set_result(time.monotonic_ns())
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements-run.lock"
+WITHOUT_PAGE = {"PERDURE_WITHOUT_PAGE": "1"}
 
 
 def main(action: str, prefix: str) -> int:
@@ -30,7 +31,9 @@ def main(action: str, prefix: str) -> int:
     try:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(venv)], check=True)
         subprocess.run([*pip, "--require-hashes", "--requirement", str(LOCK)], check=True)
-        subprocess.run([*pip, "--no-deps", str(ROOT)], check=True)
+        page = [sys.executable, str(ROOT / "scripts" / "web.py"), "--if-missing"]
+        without = {} if subprocess.run(page, check=False).returncode == 0 else WITHOUT_PAGE
+        subprocess.run([*pip, "--no-deps", str(ROOT)], check=True, env={**os.environ, **without})
     except subprocess.CalledProcessError as failure:
         print(f"the installation failed at: {' '.join(failure.cmd)}", file=sys.stderr)
         return 1

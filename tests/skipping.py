@@ -14,6 +14,11 @@ import pytest
 _MACHINE: Final = dict(os.environ)
 
 
+def is_not_for(reason: str) -> NoReturn:
+    """Skip a test that is meant for other machines than this, also where nothing may be skipped."""
+    pytest.skip(reason)
+
+
 def cannot_run(reason: str, environment: Mapping[str, str] = _MACHINE) -> NoReturn:
     """Skip the test, or fail it where a skip would go unseen."""
     for name in ("CI", "PERDURE_CI"):

@@ -6,11 +6,13 @@ nothing to run (tests.skipping).
 
 import fcntl
 import hashlib
+import platform
 import shutil
+import sys
 from pathlib import Path
 from typing import Final
 
-from tests.skipping import cannot_run
+from tests.skipping import cannot_run, is_not_for
 from tests.support import node
 from tests.support.node import CACHE
 
@@ -37,6 +39,10 @@ class Equipment:
 
 async def install() -> Equipment:
     """Install the clients, unless this checkout has them; other test processes wait meanwhile."""
+    machine = (sys.platform, platform.machine())
+    if machine != ("linux", "x86_64"):
+        # Also where nothing may be skipped: elsewhere there is nothing to install.
+        is_not_for(f"the published program is run on Linux x64 only; this is {' '.join(machine)}")
     version = hashlib.sha256(_LOCK.read_bytes()).hexdigest()[:12]
     CACHE.mkdir(exist_ok=True)
     with (CACHE / "clients.lock").open("w") as lock:

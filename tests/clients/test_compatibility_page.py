@@ -29,6 +29,8 @@ def installed() -> dict[str, str]:
         "createOpencode": packages["@opencode-ai/sdk"]["version"],
         "ai-sdk-provider": packages["ai-sdk-provider-opencode-sdk"]["version"],
         "Python SDK": found[1],
+        "@ag-ui/client": packages["@ag-ui/client"]["version"],
+        "@modelcontextprotocol/sdk": packages["@modelcontextprotocol/sdk"]["version"],
     }
 
 

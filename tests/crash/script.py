@@ -85,9 +85,8 @@ class Model:
         messages = [
             m for segment in request.segments for m in segment.messages if m.role != "system"
         ]
-        if _text(messages[-1]) == recovery.GO_ON:
-            # What it is asked for again is what was said before its last answer.
-            messages = _before_the_cut(messages[:-1])
+        # What it is asked for again is what was said before its last answer.
+        messages = _before_the_cut(messages)
         last = messages[-1]
         if last.role == "tool":
             return (text("done with tools"),)
@@ -109,9 +108,13 @@ class Model:
 
 
 def _before_the_cut(messages: list[LLMMessage]) -> list[LLMMessage]:
-    """Without the last answer, if that is the one that was cut."""
-    if _text(messages[-1]) == recovery.GO_ON:
-        return _before_the_cut(messages[:-1])
+    """Without the last answer, if that is the one that was cut, and without those cut before it."""
+    while _text(messages[-1]) == recovery.GO_ON:
+        messages = _without_cut_answer(messages[:-1])
+    return messages
+
+
+def _without_cut_answer(messages: list[LLMMessage]) -> list[LLMMessage]:
     roles = [message.role for message in messages]
     last = len(roles) - 1 - roles[::-1].index("assistant") if "assistant" in roles else len(roles)
     after = messages[last + 1 :]

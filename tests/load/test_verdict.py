@@ -1,5 +1,6 @@
 """The verdict on a load finds each way to break a promise."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -9,8 +10,14 @@ from msgspec.structs import replace
 
 from perdure.schema import codec
 from perdure.schema.codec import JsonObject
-from perdure.schema.ids import ToolCallID
-from perdure.schema.session.event import PromptPromoted, SessionEvent
+from perdure.schema.ids import MessageID, ToolCallID
+from perdure.schema.session.event import (
+    PromptPromoted,
+    RevertCleared,
+    RevertStaged,
+    SessionEvent,
+)
+from perdure.schema.session.session import FileDiff, RevertState
 from tests.fixtures import SESSION, Facts
 from tests.load import verdict
 from tests.load.clients import Approval, Promises
@@ -111,6 +118,47 @@ def test_a_broken_promise_is_found(
 ) -> None:
     found = faults(tmp_path, seen(answered(Facts())), promises, lines)
     assert any(fault in each for each in found), found
+
+
+def reverted(*taken: str, ends: str = "commit") -> Log:
+    """A Session whose revert takes back these lines."""
+    facts = Facts()
+    log = answered(facts)
+    patch = "--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n" + "".join(f"-{line}\n" for line in taken)
+    file = FileDiff(path="f", status="deleted", additions=0, deletions=len(taken), patch=patch)
+    staged = RevertState(message_id=MessageID("msg_a"), files=(file,))
+    log.append(facts.stamped(RevertStaged, revert=staged))
+    if ends == "clear":
+        log.append(facts.stamped(RevertCleared))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("log", "lines", "fault"),
+    [
+        (reverted("ask-1"), "", None),
+        (reverted("ask-1", ends="clear"), "", None),
+        (reverted("ask-1", ends="clear"), "ask-1\n", None),
+        (reverted("ask-1"), "ask-1\n", "took ask-1 back, and it is there"),
+        (reverted("ask-2"), "", "is a success with 0 effects"),
+    ],
+)
+def test_a_line_is_gone_only_if_a_revert_of_its_own_session_took_it_back(
+    tmp_path: Path, log: Log, lines: str, fault: str | None
+) -> None:
+    found = faults(tmp_path, seen(log), promised(), lines)
+    assert len(found) == (fault is not None), found
+    assert fault is None or fault in found[0]
+
+
+def test_a_line_that_a_revert_of_another_session_took_back_is_lost(tmp_path: Path) -> None:
+    effects = tmp_path / "effects.txt"
+    effects.write_text("")
+    other = seen([])
+    other.log = [(1, reverted("ask-1")[-1])]
+    found = list(verdict.check_effects([seen(answered(Facts())), other], Counter()))
+    assert len(found) == 1
+    assert "is a success with 0 effects" in found[0]
 
 
 def test_messages_that_are_not_the_fold_are_found(tmp_path: Path) -> None:

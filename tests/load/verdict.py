@@ -141,14 +141,55 @@ def _check_outcome(
 
 
 def check_effects(seen: list[SeenSession], lines: Counter[str]) -> Iterator[str]:
-    """No effect twice, and one for each command that is recorded as a success with exit code 0."""
+    """No effect twice, and one for each command that is recorded as a success with exit code 0.
+
+    A line that a revert of the command's own Session has taken back is gone, and no other is.
+    """
     for line, count in lines.items():
         if count > 1:
             yield f"the effect {line} happened {count} times"
+    taken: set[str] = set()
+    for session in seen:
+        gone, cleared = _taken_back(session)
+        own = {call.line for call in _commands(session)}
+        taken |= (gone | cleared) & own
+        for line in gone & own & lines.keys():
+            yield f"a revert of {session.id} took {line} back, and it is there"
     for session in seen:
         for call in _commands(session):
-            if call.status == "success" and lines[call.line] != 1:
+            if call.status == "success" and lines[call.line] != 1 and call.line not in taken:
                 yield f"{call.line} of {session.id} is a success with {lines[call.line]} effects"
+
+
+def _taken_back(session: SeenSession) -> tuple[set[str], set[str]]:
+    """The lines that reverts of a Session took back, as they say themselves.
+
+    Those of a revert that was cleared may be there again: not if the file was changed meanwhile.
+    """
+    gone: set[str] = set()
+    cleared: set[str] = set()
+    staged: set[str] = set()
+    for _, event in session.log:
+        match event:
+            case events.RevertStaged(revert=revert):
+                # Staged again, it says what is taken back in all.
+                cleared |= staged
+                staged = {line for file in revert.files or () for line in _removed(file.patch)}
+            case events.RevertCleared():
+                cleared |= staged
+                staged = set()
+            case events.RevertCommitted():
+                gone |= staged
+                staged = set()
+            case _:
+                pass
+    return gone | staged, cleared - gone - staged
+
+
+def _removed(patch: str) -> Iterator[str]:
+    for line in patch.splitlines():
+        if line.startswith("-") and not line.startswith("---"):
+            yield line[1:]
 
 
 def check_approvals(

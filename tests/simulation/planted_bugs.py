@@ -209,7 +209,7 @@ PLANTED_BUGS: Final = (
         symbol="store.tables.todo_table:delete_without_message",
         edit=Instead("return"),
         promise="P5",
-        first=4,
+        first=404,
     ),
     PlantedBug(
         name="the end of a task is never told",

@@ -13,11 +13,6 @@ from tests.requirements import requirement
 SEEDS: Final = int(os.environ.get("PERDURE_SEEDS", "1000"))
 STEPS: Final = int(os.environ.get("PERDURE_STEPS", "200"))
 CHUNK: Final = 5
-OPEN: Final = frozenset({826})
-"""Seeds that find a fault which is not mended yet.
-
-826: a file that could not be looked at is back while a compaction ends, and the old epoch goes on.
-"""
 REGRESSIONS: Final = Path(__file__).with_name("regressions.txt")
 
 
@@ -31,8 +26,6 @@ def regressions() -> list[tuple[int, int]]:
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_promises_hold_whatever_happens(first: int, figure: Figure) -> None:
     for seed in range(first, min(first + CHUNK, SEEDS)):
-        if seed in OPEN:
-            continue
         report = run_seed(seed, steps=STEPS)
         assert report.ok, f"\n{report}"
         figure("simulated seeds", 1)

@@ -13,7 +13,14 @@ from perdure.schema.approval.pending import PermissionWord
 from perdure.schema.errors import NothingToDecideError, SessionNotFoundError
 from perdure.schema.ids import MessageID, Seq, SessionID
 from perdure.schema.models.model import ModelRef
-from perdure.schema.query import MessageAnchor, Order, SessionAnchor, SessionQuery
+from perdure.schema.query import (
+    Direction,
+    MessageAnchor,
+    Order,
+    SessionAnchor,
+    SessionQuery,
+    SessionRow,
+)
 from perdure.schema.session.prompt import PromptInput
 from perdure.schema.session.receipt import AdmittedPrompt
 from perdure.schema.session.session import SessionInfo
@@ -61,16 +68,19 @@ async def session_pages(runtime: Runtime, *, limit: int, order: Order) -> list[S
         ids = tuple(row.id for row in page.rows)
         assert ids not in forwards, "a page came twice"
         forwards.append(ids)
-        first, last = page.rows[0], page.rows[-1]
-        anchors.append(SessionAnchor(time=first.time_created, id=first.id, direction="previous"))
+        anchors.append(session_anchor(page.rows[0], "previous"))
         if not page.has_next:
             break
-        anchor = SessionAnchor(time=last.time_created, id=last.id, direction="next")
+        anchor = session_anchor(page.rows[-1], "next")
         page = await runtime.sessions.list(query, limit=limit, anchor=anchor)
     for earlier, anchor in zip(forwards, anchors[1:], strict=False):
         back = await runtime.sessions.list(query, limit=limit, anchor=anchor)
         assert tuple(row.id for row in back.rows) == earlier
     return [session_id for ids in forwards for session_id in ids]
+
+
+def session_anchor(row: SessionRow, direction: Direction) -> SessionAnchor:
+    return SessionAnchor(time=row.time_created, place=row.place, id=row.id, direction=direction)
 
 
 async def message_pages(

@@ -8,6 +8,7 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Final
 
 import pytest
@@ -39,7 +40,16 @@ def calm_collector() -> Iterator[None]:
     gc.collect()
 
 
-@pytest.mark.usefixtures("calm_collector")
+@pytest.fixture
+def same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hypothesis also draws constants of the modules that are loaded, so that what is drawn would
+    depend on the tests that ran before in the same process."""
+    providers = import_module("hypothesis.internal.conjecture.providers")
+    nothing = providers.Constants()
+    monkeypatch.setattr(providers, "_get_local_constants", lambda: nothing)
+
+
+@pytest.mark.usefixtures("calm_collector", "same_draws")
 @requirement("S11", "S12", "S69", "S74")
 @pytest.mark.timeout(0 if ASKED else 120)
 @pytest.mark.parametrize("shard", range(SHARDS))

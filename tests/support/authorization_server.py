@@ -38,6 +38,8 @@ class AuthorizationServer:
     """If set, no token answer goes out before it is."""
     asked: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     """Every token request."""
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    """Of every token request."""
     issued: list[str] = field(default_factory=list[str])
     """Every code and token that was ever given out: secrets, for tests that look for leaks."""
     valid: set[str] = field(default_factory=set[str])
@@ -190,6 +192,7 @@ async def _served(
     assert path in ("/token", "/device")
     assert headers["content-type"] == "application/x-www-form-urlencoded"
     form = dict(parse_qsl(body.decode()))
+    server.headers.append(headers)
     status, answer = server.device(form) if path == "/device" else await server.answer(form)
     data = codec.encode(answer)
     writer.write(

@@ -36,6 +36,7 @@ async def running(
     body_bytes_max: int = limits.REQUEST_BODY_BYTES_MAX,
     heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
     damaged: bool = False,
+    web_directory: str = "/nowhere",
 ) -> AsyncGenerator[Instance]:
     """`damaged`: the test has damaged the log, so that its order cannot be checked afterwards."""
     settings = ServerSettings(
@@ -46,6 +47,7 @@ async def running(
         allowed_origins=frozenset(origins),
         body_bytes_max=body_bytes_max,
         heartbeat_seconds=heartbeat_seconds,
+        web_directory=web_directory,
     )
     listening = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()

@@ -84,6 +84,8 @@ class Server:
             self.initialize(said["id"])
         elif method == "initialized":
             self.initialized()
+        elif method == "workspace/symbol":
+            self.answer_symbols(said["id"], params["query"])
         elif method == "shutdown" and self.mode != "clings":
             send({"id": said["id"], "result": None})
         elif method == "exit" and self.mode != "clings":
@@ -105,6 +107,19 @@ class Server:
             send({"id": id, "error": {"code": -32002, "message": "no"}})
         elif self.mode != "slow":
             send({"id": id, "result": {"capabilities": {"textDocumentSync": 1}}})
+
+    def answer_symbols(self, id: int, query: str) -> None:
+        """One in the folder, one outside, and some that are none; `never` does not answer."""
+        if self.mode == "never":
+            return
+        place = {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}}
+        here = "file://" + os.getcwd()
+        symbols = [
+            {"name": query, "kind": 12, "location": {"uri": uri, "range": place}}
+            for uri in (f"{here}/a.txt", f"{here}/secret.txt", "file:///etc/hosts", "untitled:a")
+        ]
+        spoilt = [5, {}, {"name": query, "kind": -1, "location": symbols[0]["location"]}]
+        send({"id": id, "result": [*spoilt, *symbols]})
 
     def initialized(self) -> None:
         if self.mode == "deaf":

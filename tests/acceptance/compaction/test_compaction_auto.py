@@ -23,6 +23,7 @@ from tests.support.scripted_provider import (
     refusal,
     text,
 )
+from tests.support.unreadable import link_to_itself, unreadable
 
 OVERFLOW = refusal(400, {"error": {"message": "maximum context length is 9 tokens", "code": "x"}})
 PARAGRAPH = "lorem ipsum " * 1_000
@@ -351,3 +352,31 @@ async def test_audit_history_stays_reachable_through_many_compactions(
     assert said == [str(number) for number in range(20)]
     assert len([e for e in log if e["type"] == "session.next.prompted"]) == 20
     assert len([m for m in messages if m["type"] == "compaction"]) >= 2
+
+
+@requirement("S44", "S58")
+async def test_the_epoch_after_a_compaction_knows_the_configuration_that_is_back_by_then(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    """The turn began while a file of the configuration could not be looked at."""
+    configuration, summarised = folders.project / "opencode.json", asyncio.Event()
+    async with small(folders) as api:
+        session = await api.create()
+        await api.ask(session, "ALWAYS use tabs")
+        for number in range(4):
+            await api.ask(session, f"read this {number} {PARAGRAPH}")
+        before = await api.get(f"/api/session/{session}/provider-context")
+        asked = len(provider.requests)
+        provider.then(OVERFLOW, text("the summary", hold=summarised))
+        with unreadable(
+            str(configuration), link_to_itself, aside=str(folders.project.parent / "aside")
+        ):
+            await api.prompt(session, "go on")
+            assert is_summary(await provider.arrived(asked + 2))
+        summarised.set()
+        await api.wait(session)
+        log = await api.history(session)
+        after = await api.get(f"/api/session/{session}/provider-context")
+    ended = next(e for e in log if e["type"] == "session.next.compaction.ended")
+    assert before["data"]["baselineSeq"] < ended["durable"]["seq"]
+    assert after["data"]["baselineSeq"] == ended["durable"]["seq"]

@@ -20,6 +20,8 @@ from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 from tests.support.server_process import server_process
 
 SECONDS_MAX: Final = 30
+TOLD: Final = ["user", "assistant", "assistant", "user", "assistant"]
+"""A command that was cut, the answer to what is known of it, and what waited behind."""
 JOB: Final = "while [ ! -e released ]; do sleep 0.05; done"
 
 
@@ -175,3 +177,24 @@ async def allow_once(api: Api, session: str) -> None:
         while not (found := (await api.get(path))["data"]):
             await api.get("/api/health")
     await api.post(f"{path}/{found[0]['id']}/reply", {"reply": "once"})
+
+
+async def test_a_process_whose_data_directory_was_away_for_a_while_still_takes_over(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    aside = folders.data.with_name("aside")
+    async with server_process(folders, "stays") as stays:
+        folders.data.rename(aside)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while "looking for changes of other processes failed" not in stays.log:
+                await stays.api.call("GET", "/api/health")
+        aside.rename(folders.data)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while "looking for changes of other processes works again" not in stays.log:
+                await stays.api.call("GET", "/api/health")
+        session = await leave_in(folders.project, folders, provider)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(await stays.api.messages(session)) < len(TOLD):
+                await stays.api.wait(session)
+        assert [message["type"] for message in await stays.api.messages(session)] == TOLD
+    await database_check.check(folders.database)

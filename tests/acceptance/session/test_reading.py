@@ -166,6 +166,20 @@ async def test_sessions_are_paged_and_filtered(api: Api, folders: ProjectFolders
     assert len((await api.get("/api/session"))["data"]) == 6
 
 
+@requirement("S135")
+async def test_sessions_are_listed_newest_first_whatever_their_ids_and_the_clock_say(
+    api: Api,
+) -> None:
+    """Several are made in one millisecond. One that a cursor names may be deleted meanwhile."""
+    made = [await api.create(id=f"ses_{'daefbc'[number % 6]}{number}") for number in range(18)]
+    assert [item["id"] for item in (await api.get("/api/session"))["data"]] == made[::-1]
+    first = await api.get("/api/session?limit=2")
+    await api.call("DELETE", f"/api/session/{made[-2]}")
+    pages = await walk(api, "/api/session", first["cursor"]["next"], "next")
+    found = [item["id"] for page in (first, *pages) for item in page["data"]]
+    assert found == made[::-1]
+
+
 async def test_a_search_takes_its_words_literally(api: Api) -> None:
     plain, percent = await api.create(), await api.create()
     await api.ask(plain, "100 of 100")

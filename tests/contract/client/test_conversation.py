@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypedDict, cast
+from typing import Any, Final, TypedDict, cast
 
 import msgspec
 import pydantic
@@ -268,6 +268,50 @@ async def test_the_program_adds_tools_context_and_providers(tmp_path: Path) -> N
         assert "Answer in numbers." in "\n".join(model.requests[0].system)
         assert "42" in results(answer)
         assert "acme" in {provider.id for provider in await host.providers.list()}
+
+
+async def test_an_answer_that_is_no_reply_is_named_and_leaves_nothing_waiting(
+    tmp_path: Path,
+) -> None:
+    def decide(_: PermissionRequest) -> Refusal:
+        return cast("Refusal", True)
+
+    model = ScriptedModel().turn(COMMAND)
+    async with asyncio.timeout(PATIENCE_SECONDS), opened(tmp_path, model) as host:
+        session = await host.session(model=MODEL)
+        with pytest.raises(TypeError, match="on_permission returned True; it returns 'once'"):
+            await session.ask("compute", on_permission=decide)
+        await host.sessions.wait(session.id)
+        assert await host.sessions.permissions.list(session.id) == ()
+
+
+async def test_a_host_that_is_not_open_says_how_it_is_opened(tmp_path: Path) -> None:
+    scope = perdure.open(str(tmp_path), data_dir=str(tmp_path / "data"))
+    with pytest.raises(TypeError, match="write `async with perdure"), cast("Any", scope):
+        pass
+    with pytest.raises(AttributeError, match="the host is not open, so it has no 'ask' yet"):
+        await cast("Any", scope).ask("hello")
+
+
+@pytest.mark.filterwarnings("error")
+async def test_a_host_that_was_closed_says_so(tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with opened(tmp_path, ScriptedModel().turn(text("one"))) as host:
+            session = (await host.ask("first", model=MODEL)).session
+        with pytest.raises(RuntimeError, match="the host is closed"):
+            await session.ask("second")
+
+
+async def test_the_blocking_form_says_what_to_write_where_a_loop_runs(tmp_path: Path) -> None:
+    host = perdure.open_blocking(str(tmp_path), data_dir=str(tmp_path / "data"))
+    with pytest.raises(RuntimeError, match=r"as in a notebook; write `async with perdure"), host:
+        pass
+
+
+async def test_a_server_that_does_not_answer_is_named() -> None:
+    async with perdure.connect("http://127.0.0.1:9") as client:
+        with pytest.raises(perdure.ClientError, match=r"no connection to http://127\.0\.0\.1:9: "):
+            await client.ask("hello", model=MODEL)
 
 
 def test_an_unknown_option_is_an_error() -> None:

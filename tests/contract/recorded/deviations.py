@@ -125,6 +125,7 @@ EXCHANGES: Final[Mapping[str, str]] = {
 ANSWERS: Final[Mapping[str, str]] = {
     r"auth_cors: auth \[\]: status 200 instead of 401": "a probe needs no password",
     r"auth_cors: (doc|unknown path|root) no auth: a body is new": "every failure is told in JSON",
+    r"auth_cors: root no auth: status 200 instead of 401": "the web page, which asks for a log-in",
     r"auth_cors: pty connect bogus ticket no auth: status 403 instead of 404": (
         "who has no good ticket does not learn which terminals there are"
     ),

@@ -48,6 +48,7 @@ class Backend:
         origins: frozenset[str] = frozenset(),
         heartbeat_seconds: float = 15,
         body_bytes_max: int = 1024 * 1024,
+        web_directory: str = "/nowhere",
     ) -> ServerSettings:
         return ServerSettings(
             default_directory=self.here,
@@ -56,6 +57,7 @@ class Backend:
             allowed_origins=origins,
             heartbeat_seconds=heartbeat_seconds,
             body_bytes_max=body_bytes_max,
+            web_directory=web_directory,
         )
 
     def app(
@@ -63,8 +65,15 @@ class Backend:
         given: ServerSettings | None = None,
         handlers: Handlers = HANDLERS,
         v1_handlers: Handlers | None = None,
+        ag_ui_handlers: Handlers | None = None,
     ) -> App:
-        return make_app(self.runtime, given or self.settings(), handlers, v1_handlers)
+        return make_app(
+            self.runtime,
+            given or self.settings(),
+            handlers,
+            v1_handlers,
+            ag_ui_handlers=ag_ui_handlers,
+        )
 
     @asynccontextmanager
     async def port(
@@ -73,9 +82,13 @@ class Backend:
         limits: HttpLimits | None = None,
         handlers: Handlers = HANDLERS,
         v1_handlers: Handlers | None = None,
+        ag_ui_handlers: Handlers | None = None,
     ) -> AsyncGenerator[int]:
         """The port of a server with these settings, limits and handlers."""
-        async with listening(self.app(given, handlers, v1_handlers), limits) as (_, port):
+        async with listening(self.app(given, handlers, v1_handlers, ag_ui_handlers), limits) as (
+            _,
+            port,
+        ):
             yield port
 
     async def add_messages(self, session_id: SessionID, count: int) -> None:

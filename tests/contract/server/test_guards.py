@@ -68,7 +68,7 @@ async def test_no_endpoint_lets_an_intruder_in(intruder: str, backend: Backend) 
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/", 200), ("/nope", 404), ("/api/nope", 404), ("/doc", 200), ("/openapi.json", 200)],
+    [("/nope", 404), ("/api/nope", 404), ("/doc", 200), ("/openapi.json", 200), ("/assets/x", 404)],
 )
 async def test_a_stranger_does_not_learn_which_paths_exist(
     path: str, status: int, backend: Backend

@@ -15,10 +15,12 @@ from functools import wraps
 
 import pytest
 
+from perdure.protocol.ag_ui import AG_UI_API
 from perdure.protocol.api import API as V2_API
 from perdure.protocol.endpoint import Endpoint
 from perdure.protocol.v1.api import V1_API
 from perdure.schema.errors import NotFoundError
+from perdure.server.ag_ui import routes as ag_ui_routes
 from perdure.server.app import HANDLERS
 from perdure.server.call import Call, Handlers
 from perdure.server.settings import HttpLimits, ServerSettings
@@ -27,7 +29,7 @@ from tests.contract.server.served_runtime import KEY, SESSION, Backend, Run, wit
 from tests.support.polling import until
 from tests.support.raw_http import Answer, call, connected
 
-API = (*V2_API, *V1_API)
+API = (*V2_API, *V1_API, *AG_UI_API)
 PASSWORD = "correct horse"
 GOOD = {"authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
 WRONG = base64.b64encode(b"opencode:battery staple").decode()
@@ -100,7 +102,10 @@ async def watched(backend: Backend) -> AsyncGenerator[Watched]:
     given = backend.settings(password=PASSWORD)
     v1_handlers = found.handlers(make_handlers(backend.runtime))
     handlers = found.handlers(HANDLERS)
-    async with backend.port(given, handlers=handlers, v1_handlers=v1_handlers) as port:
+    ag_ui_handlers = found.handlers(ag_ui_routes.HANDLERS)
+    async with backend.port(
+        given, handlers=handlers, v1_handlers=v1_handlers, ag_ui_handlers=ag_ui_handlers
+    ) as port:
         found.port = port
         yield found
 

@@ -16,6 +16,7 @@ GET /api/location/trust v2.location.trust
 POST /api/session v2.session.create
 GET /api/session v2.session.list
 GET /api/session/active v2.session.active
+GET /api/session/attention v2.session.attention
 GET /api/session/{sessionID} v2.session.get
 POST /api/session/{sessionID}/agent v2.session.switchAgent
 POST /api/session/{sessionID}/model v2.session.switchModel
@@ -56,6 +57,10 @@ GET /api/session/{sessionID}/children v2.session.children
 GET /api/session/{sessionID}/usage v2.session.usage
 PUT /api/session/{sessionID}/budget v2.session.budget
 PUT /api/session/{sessionID}/rules v2.session.rules
+GET /api/session/{sessionID}/mcp v2.session.mcp.list
+PUT /api/session/{sessionID}/mcp v2.session.mcp.set
+POST /api/session/{sessionID}/mcp/{name}/restart v2.session.mcp.restart
+POST /api/session/{sessionID}/mcp/{name}/login v2.session.mcp.login
 POST /api/session/{sessionID}/permission v2.session.permission.create
 GET /api/session/{sessionID}/permission v2.session.permission.list
 GET /api/session/{sessionID}/permission/{requestID} v2.session.permission.get

@@ -48,6 +48,9 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.(session\.)?permission\.\S+ answer \.data(\[\])?\.changes.*": (
         "a person sees what an edit would change before allowing it"
     ),
+    r"\+ v2\.(session\.)?permission\.\S+ answer \.data(\[\])?\.notes.*": (
+        "a person sees what is unusual about a request, in every client"
+    ),
     r"- v2\.session\.permission\.create body \.source\..+": "see the next one",
     r"\+ v2\.session\.permission\.create body \.source<tool>.+": "a union as soon as null is",
     r"- \S+ answer \S+\.state\.attachments.+": "nothing ever fills it: files are content",
@@ -95,6 +98,7 @@ REASONS: Final[Mapping[str, str]] = {
     r"\+ v2\.session\.create body \.permissions\b.*": (
         "a Session may have permission rules of its own"
     ),
+    r"\+ v2\.session\.create body \.mcp\b.*": "a Session may have MCP servers of its own",
     r"\+ v2\.session\.\S+ answer \S+\.conflicts\b.*": (
         "a revert tells which files it leaves to whoever changed them"
     ),

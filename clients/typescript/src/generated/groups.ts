@@ -303,6 +303,7 @@ export interface SessionsCreateInput {
   readonly title?: string | undefined
   readonly metadata?: { readonly [key: string]: types.JsonValue } | undefined
   readonly permissions?: readonly types.SessionRule[] | undefined
+  readonly mcp?: { readonly [key: string]: types.GivenMcpServer } | undefined
 }
 
 export interface SessionsListInput {
@@ -489,6 +490,25 @@ export interface SessionsInitInput {
 export interface SessionsSetRulesInput {
   readonly sessionID: string
   readonly permissions: readonly types.SessionRule[]
+}
+
+export interface SessionsMcpServersInput {
+  readonly sessionID: string
+}
+
+export interface SessionsSetMcpServersInput {
+  readonly sessionID: string
+  readonly servers: { readonly [key: string]: types.GivenMcpServer }
+}
+
+export interface SessionsRestartMcpServerInput {
+  readonly sessionID: string
+  readonly name: string
+}
+
+export interface SessionsLoginMcpServerInput {
+  readonly sessionID: string
+  readonly name: string
 }
 
 export interface SkillsListInput {
@@ -1757,6 +1777,7 @@ export class SessionsGroup {
           title: input.title,
           metadata: input.metadata,
           permissions: input.permissions,
+          mcp: input.mcp,
         },
       },
       options,
@@ -2034,6 +2055,19 @@ export class SessionsGroup {
       { query: { after: input.after, replayed: input.replayed } },
       options,
     )
+  }
+
+  /**
+   * List the Sessions that wait for a person, then those that run.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  attention(
+    _input: Record<string, never> = {},
+    options: CallOptions = {},
+  ): Promise<readonly types.SessionAttention[]> {
+    return this.#wire.items<types.SessionAttention>("GET", "/api/session/attention", {}, options)
   }
 
   /**
@@ -2332,6 +2366,81 @@ export class SessionsGroup {
       "PUT",
       `/api/session/${segment(input.sessionID)}/rules`,
       { body: { permissions: input.permissions } },
+      options,
+    )
+  }
+
+  /**
+   * List the MCP servers of a Session, those of its Location too.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`, `ForbiddenError`,
+   * `TooManyRequestsError`, `StorageError`.
+   */
+  mcpServers(
+    input: SessionsMcpServersInput,
+    options: CallOptions = {},
+  ): Promise<readonly types.McpServerInfo[]> {
+    return this.#wire.items<types.McpServerInfo>(
+      "GET",
+      `/api/session/${segment(input.sessionID)}/mcp`,
+      {},
+      options,
+    )
+  }
+
+  /**
+   * Give a Session MCP servers of its own, replacing the previous ones.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`,
+   * `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`, `PayloadTooLargeError`,
+   * `UnsupportedMediaTypeError`, `StorageError`.
+   */
+  setMcpServers(
+    input: SessionsSetMcpServersInput,
+    options: CallOptions = {},
+  ): Promise<readonly types.McpServerInfo[]> {
+    return this.#wire.items<types.McpServerInfo>(
+      "PUT",
+      `/api/session/${segment(input.sessionID)}/mcp`,
+      { body: { servers: input.servers } },
+      options,
+    )
+  }
+
+  /**
+   * Start an MCP server of a Session again.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`,
+   * `McpServerNotFoundError`, `ForbiddenError`, `TooManyRequestsError`, `StorageError`,
+   * `ServiceUnavailableError`.
+   */
+  restartMcpServer(
+    input: SessionsRestartMcpServerInput,
+    options: CallOptions = {},
+  ): Promise<types.McpServerInfo> {
+    return this.#wire.data<types.McpServerInfo>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/mcp/${segment(input.name)}/restart`,
+      {},
+      options,
+    )
+  }
+
+  /**
+   * Begin a login to an MCP server of a Session.
+   *
+   * Declares `InvalidRequestError`, `UnauthorizedError`, `SessionNotFoundError`,
+   * `McpServerNotFoundError`, `ServiceUnavailableError`, `ForbiddenError`, `TooManyRequestsError`,
+   * `StorageError`.
+   */
+  loginMcpServer(
+    input: SessionsLoginMcpServerInput,
+    options: CallOptions = {},
+  ): Promise<types.Attempt> {
+    return this.#wire.data<types.Attempt>(
+      "POST",
+      `/api/session/${segment(input.sessionID)}/mcp/${segment(input.name)}/login`,
+      {},
       options,
     )
   }

@@ -509,6 +509,32 @@ export interface GitReference {
   readonly hidden?: boolean | undefined
 }
 
+export interface GivenMcpOauth {
+  readonly clientID?: string | undefined
+  readonly clientSecret?: string | undefined
+  readonly scope?: string | undefined
+  readonly callbackPort?: number | undefined
+  readonly redirectUri?: string | undefined
+}
+
+/** A program (`local`) or an address (`remote`) that only one Session uses. */
+export interface GivenMcpServer {
+  readonly type: "local" | "remote"
+  readonly command?: readonly string[] | undefined
+  readonly cwd?: string | undefined
+  readonly environment?: { readonly [key: string]: string } | undefined
+  readonly url?: string | undefined
+  readonly headers?: { readonly [key: string]: string } | undefined
+  readonly oauth?: GivenMcpOauth | boolean | undefined
+  readonly timeout?: number | GivenMcpTimeout | undefined
+}
+
+/** Milliseconds. */
+export interface GivenMcpTimeout {
+  readonly startup?: number | undefined
+  readonly request?: number | undefined
+}
+
 export interface Health {
   readonly healthy: boolean
 }
@@ -642,6 +668,7 @@ export interface McpServerInfo {
   readonly status: McpStatus
   readonly tools?: readonly string[] | undefined
   readonly error?: string | undefined
+  readonly session?: boolean | undefined
   readonly problems?: readonly string[] | undefined
 }
 
@@ -866,6 +893,7 @@ export interface PermissionRequest {
   readonly metadata?: { readonly [key: string]: JsonValue } | undefined
   readonly source?: PermissionSource | undefined
   readonly changes?: readonly ProposedChange[] | undefined
+  readonly notes?: readonly string[] | undefined
 }
 
 /** `permission.v2.asked`. */
@@ -1486,6 +1514,15 @@ export interface ServerLaggedEvent {
 /** What a Session is doing in this process. */
 export interface SessionActivity {
   readonly type: "running"
+}
+
+/** A Session that runs, or waits for a person, or both. */
+export interface SessionAttention {
+  readonly sessionID: string
+  readonly running: boolean
+  readonly permissions: readonly PermissionRequest[]
+  readonly questions: readonly QuestionRequest[]
+  readonly recovery?: RecoveryInfo | undefined
 }
 
 /** The budget of one Session and its children, in addition to the configured one. */

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from perdure.location import factory
+from perdure.location.registry import LocationRegistry
 from perdure.schema.models.model import ModelRef
 from perdure.schema.settings.command import CommandInfo
 from tests.contract.location.opened_location import LocationFolders
+from tests.requirements import requirement
+from tests.support.unreadable import ANYWHERE, unreadable
 
 
 @pytest.fixture
@@ -82,6 +85,35 @@ def test_a_file_that_is_no_command_is_reported_once_and_left_out(
     commands.list()
     for name in ("empty", "wrong", "huge", "binary", "link", "folder"):
         assert sum(f"{name}.md is ignored" in line for line in caplog.messages) == 1
+
+
+@requirement("S9")
+@pytest.mark.parametrize("fault", ANYWHERE)
+@pytest.mark.parametrize(
+    "hidden", [".opencode", ".opencode/commands", ".opencode/commands/deep", "deep/one.md"]
+)
+async def test_a_command_that_cannot_be_looked_at_is_as_it_was_last_read(
+    folders: LocationFolders, hidden: str, fault: str
+) -> None:
+    """Also when the configuration changes with it, so that the Location is built anew."""
+    top = folders.project / ".opencode"
+    folders.write(top / "commands" / "deep" / "one.md", "One.")
+    folders.write(top / "skills" / "two" / "SKILL.md", "---\nname: two\ndescription: d\n---\nTwo.")
+    folders.write(top / "agents" / "three.md", "---\ndescription: d\n---\nThree.")
+    path = folders.project / (f".opencode/commands/{hidden}" if "one.md" in hidden else hidden)
+    registry = LocationRegistry(folders.host())
+
+    async def offered() -> list[bool]:
+        location = await registry.get(folders.ref)
+        commands = {command.name for command in location.commands.list()}
+        return ["deep/one" in commands, location.skills.get("two") is not None]
+
+    assert await offered() == [True, True]
+    with unreadable(str(path), ANYWHERE[fault], aside=str(folders.root / "aside")):
+        assert await offered() == [True, True]
+    assert await offered() == [True, True]
+    path.rename(folders.root / "gone")
+    assert await offered() == [False, hidden != ".opencode"]
 
 
 def test_project_files_are_not_read_when_they_are_disabled(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from perdure.host.files import cached_files
 from perdure.location import factory
 from perdure.location.skills import skills
 from perdure.location.skills.files import SkillFiles
-from perdure.location.skills.skills import SkillDirectories, Skills
+from perdure.location.skills.skills import SkillDirectories, SkillFolders, Skills
 from tests.contract.location.opened_location import LocationFolders, nobody_may_look
 from tests.requirements import requirement
 
@@ -28,7 +28,7 @@ def found_in(folders: LocationFolders, directory: Path | None = None) -> Skills:
         directory=str(at),
         root=str(folders.project),
         environment=folders.environment,
-        clock=SystemClock(),
+        folders=SkillFolders(SystemClock()),
         downloads=host.skill_downloads,
     )
     return skills.open_skills(look, folders.settings(at))

@@ -108,6 +108,7 @@ async def snapshot_bench(
     path = str(data / "p.db")
     migrate.migrate(path)
     async with SqliteDatabase(path) as database:
-        snapshots = FileSnapshots(str(data), database)
-        files = FileReverts(snapshots, processes or Alone())
+        here = processes or Alone()
+        snapshots = FileSnapshots(str(data), database, here)
+        files = FileReverts(snapshots, here)
         yield SnapshotBench(root, snapshots, files)

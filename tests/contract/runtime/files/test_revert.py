@@ -3,20 +3,45 @@
 import asyncio
 import errno
 import os
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from perdure.core import limits
 from perdure.host.files import confined
 from perdure.host.files.content_store import ContentLostError
-from perdure.host.files.restorable import RestorableFiles
+from perdure.host.files.restorable import FoundChangedError, RestorableFiles
 from perdure.runtime.files.revert import FileReverts
 from perdure.runtime.files.snapshots import SnapshotStore
 from perdure.schema.errors import RevertConflictError
 from perdure.schema.ids import SessionID
 from tests.contract.runtime.files.snapshot_bench import Alone, snapshot_bench
+
+
+@dataclass
+class Both:
+    """Two processes of one data directory."""
+
+    dead: set[str] = field(default_factory=set[str])
+
+
+@dataclass
+class Member(Alone):
+    """One of them."""
+
+    both: Both = field(default_factory=Both)
+
+    def alive(self, process: str) -> bool:
+        return process in {"prc_a", "prc_b"} - self.both.dead
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
 
 
 def filled(root: Path, count: int) -> None:
@@ -144,13 +169,113 @@ async def test_when_commands_of_two_sessions_overlap_nobody_is_given_the_changes
         assert (bench.root / "whose").exists()
 
 
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+async def test_it_makes_no_difference_that_two_processes_run_these_commands(
+    tmp_path: Path, first: str
+) -> None:
+    """The line of the other process was lost: each took the whole change for its own command's."""
+    both = Both()
+    async with (
+        snapshot_bench(tmp_path, processes=Member("prc_a", both)) as bench,
+        snapshot_bench(tmp_path, processes=Member("prc_b", both)) as elsewhere,
+    ):
+        lines = bench.root / "lines"
+        lines.write_text("before\n")
+        ours, theirs = await bench.step(), await elsewhere.step(SessionID("ses_other"))
+        early, late = (ours, theirs) if first == "ours" else (theirs, ours)
+        async with early.watching():
+            append(lines, "one\n")
+            async with late.watching():
+                append(lines, "two\n")
+            append(lines, "three\n")
+        for other, session in ((bench, bench.session), (elsewhere, SessionID("ses_other"))):
+            plan = await other.stage(0, session)
+            assert (plan.moves, len(plan.conflicts)) == ((), 1)
+        assert lines.read_text() == "before\none\ntwo\nthree\n"
+        assert os.listdir(tmp_path / "data" / "watches") == []
+
+
+async def test_what_file_tools_and_reverts_of_another_process_write_is_not_the_commands(
+    tmp_path: Path,
+) -> None:
+    both, other = Both(), SessionID("ses_other")
+    async with (
+        snapshot_bench(tmp_path, processes=Member("prc_a", both)) as bench,
+        snapshot_bench(tmp_path, processes=Member("prc_b", both)) as elsewhere,
+    ):
+        (bench.root / "reverted").write_text("before")
+        before = await elsewhere.step(other)
+        await elsewhere.write(before, "reverted", b"after")
+        ours, theirs = await bench.step(), await elsewhere.step(other)
+        async with ours.watching():
+            await elsewhere.write(theirs, "theirs", b"x")
+            await elsewhere.stage(0, other)
+            (bench.root / "ours").write_text("x")
+        assert ours.files == ("ours",)
+        assert (bench.root / "reverted").read_text() == "before"
+
+
+async def test_the_watch_of_a_killed_process_is_no_longer_in_the_way(tmp_path: Path) -> None:
+    both, other = Both(), SessionID("ses_other")
+    async with (
+        snapshot_bench(tmp_path, processes=Member("prc_a", both)) as bench,
+        snapshot_bench(tmp_path, processes=Member("prc_b", both)) as elsewhere,
+    ):
+        theirs = await elsewhere.step(other)
+        async with theirs.watching():
+            both.dead.add("prc_b")
+            step = await bench.step()
+            await bench.command(step, lambda: (bench.root / "ours").write_text("x"))
+        plan = await bench.stage(0)
+        assert (len(plan.moves), plan.conflicts) == (1, ())
+
+
+async def test_a_watch_whose_mark_is_lost_claims_no_change(tmp_path: Path) -> None:
+    async with snapshot_bench(tmp_path) as bench:
+        step = await bench.step()
+        async with step.watching():
+            (mark,) = (tmp_path / "data" / "watches").iterdir()
+            mark.unlink()
+            (bench.root / "whose").write_text("?")
+        plan = await bench.stage(0)
+        assert (plan.moves, len(plan.conflicts)) == ((), 1)
+
+
+async def test_what_is_appended_at_the_moment_of_the_replacement_is_not_lost(
+    tmp_path: Path,
+) -> None:
+    async with snapshot_bench(tmp_path) as bench:
+        path = bench.root / "log"
+        path.write_text("before\n")
+        await bench.write(await bench.step(), "log", b"session\n")
+        plan = await bench.plan(0)
+        appended: list[str] = []
+
+        def on_call(frame: FrameType, event: str, called: object) -> None:
+            replaces = event == "c_call" and called is os.replace
+            if replaces and str(frame.f_locals.get("self")).find("log") > 0 and not appended:
+                appended.append("late\n")
+                append(path, "late\n")
+
+        (move,) = plan.moves
+        sys.setprofile(on_call)
+        try:
+            with pytest.raises(FoundChangedError):
+                bench.snapshots.store.files.put(move)
+        finally:
+            sys.setprofile(None)
+        assert appended == ["late\n"]
+        assert path.read_text() == "session\nlate\n"
+        assert [each.name for each in bench.root.iterdir()] == ["log"]
+
+
 async def test_a_directory_with_too_many_files_is_not_watched_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with snapshot_bench(tmp_path) as bench:
         filled(bench.root, 300)
         bench.snapshots = type(bench.snapshots)(
-            str(tmp_path / "data"), bench.snapshots.database, files_max=200
+            str(tmp_path / "data"), bench.snapshots.database, Alone(), files_max=200
         )
         step = await bench.step()
         await bench.command(step, lambda: (bench.root / "a").write_text("x"))

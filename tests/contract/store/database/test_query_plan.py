@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from perdure.ports import Row, SqlValue, Transaction
-from perdure.schema.ids import MessageID, Seq, SessionID
+from perdure.schema.ids import MessageID, Seq
 from perdure.store.database.sqlite import SqliteDatabase
 from perdure.store.log import event_store
 from perdure.store.processes import lease_table
 from perdure.store.tables import epoch_table, inbox_table, message_table, session_table
-from perdure.store.tables.session_table import SessionFilter
+from perdure.store.tables.session_table import SessionFilter, SessionPlace
 from tests.fixtures import SESSION, opened
 from tests.requirements import requirement
 
@@ -106,9 +106,9 @@ async def test_the_log_is_read_by_its_sequence_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
-@pytest.mark.parametrize("anchor", [None, (5, SESSION)])
-async def test_a_page_of_sessions_is_read_in_order_without_sorting(
-    tmp_path: Path, anchor: tuple[int, SessionID] | None, *, newest_first: bool
+@pytest.mark.parametrize("anchor", [None, SessionPlace(5, 1, SESSION)])
+async def test_a_page_of_sessions_is_read_in_order_and_only_ties_are_sorted(
+    tmp_path: Path, anchor: SessionPlace | None, *, newest_first: bool
 ) -> None:
     found = await plans(
         tmp_path / "p.db",
@@ -116,5 +116,6 @@ async def test_a_page_of_sessions_is_read_in_order_without_sorting(
             tx, SessionFilter(), newest_first=newest_first, limit=50, anchor=anchor
         ),
     )
-    assert len(found) == 1
-    assert "USING INDEX session_created" in found[0]
+    listed, *rest = [plan for plan in found if "(id=?)" not in plan]
+    assert "USING INDEX session_created" in listed
+    assert all("LAST TERM OF ORDER BY" in plan for plan in rest), rest

@@ -13,9 +13,10 @@ from perdure.schema.errors import SessionNotFoundError
 from perdure.schema.ids import MessageID, ProjectID, Seq, SessionID, WorkspaceID
 from perdure.schema.session.event import Archived, Renamed, RevertCleared, RevertStaged, Unarchived
 from perdure.schema.session.session import RevertState, SessionTime
+from perdure.store.log import projector
 from perdure.store.log.event_store import EventStore
 from perdure.store.tables import session_table
-from perdure.store.tables.session_table import SessionFilter
+from perdure.store.tables.session_table import SessionFilter, SessionPlace, SessionRow
 from tests.fixtures import OTHER, SESSION, Facts, append, rows
 
 T = TypeVar("T")
@@ -61,16 +62,28 @@ async def page(
     wanted: SessionFilter | None = None,
     newest_first: bool = False,
     limit: int = 9,
-    anchor: tuple[int, str] | None = None,
+    anchor: SessionPlace | None = None,
 ) -> list[str]:
-    after = None if anchor is None else (anchor[0], SessionID(f"ses_{anchor[1]}"))
-    found = await read(
-        store,
-        lambda tx: session_table.page(
-            tx, wanted or SessionFilter(), newest_first=newest_first, limit=limit, anchor=after
-        ),
+    found = await found_page(
+        store, wanted=wanted, newest_first=newest_first, limit=limit, anchor=anchor
     )
     return [row.id.removeprefix("ses_") for row in found]
+
+
+async def found_page(
+    store: EventStore,
+    *,
+    wanted: SessionFilter | None = None,
+    newest_first: bool = False,
+    limit: int = 9,
+    anchor: SessionPlace | None = None,
+) -> list[SessionRow]:
+    return await read(
+        store,
+        lambda tx: session_table.page(
+            tx, wanted or SessionFilter(), newest_first=newest_first, limit=limit, anchor=anchor
+        ),
+    )
 
 
 async def family_tree(store: EventStore) -> None:
@@ -118,14 +131,40 @@ async def test_who_is_above_and_below_a_session(store: EventStore) -> None:
 
 
 async def test_pages_of_sessions_are_in_the_order_of_their_creation(store: EventStore) -> None:
-    for name, at in (("b", 2), ("a", 2), ("new", 3), ("old", 1)):
+    for name, at in (("b", 2), ("a", 2), ("c", 2), ("new", 3), ("old", 1)):
         await make(store, name, at=at)
-    assert await page(store) == ["old", "a", "b", "new"]
-    assert await page(store, newest_first=True) == ["new", "b", "a", "old"]
-    assert await page(store, limit=2) == ["old", "a"]
-    assert await page(store, limit=2, anchor=(2, "a")) == ["b", "new"]
-    assert await page(store, newest_first=True, limit=1, anchor=(2, "b")) == ["a"]
-    assert await page(store, anchor=(3, "new")) == []
+    rows = await found_page(store)
+    old, b, a, _, new = (SessionPlace(row.time_created, row.place, row.id) for row in rows)
+    assert await page(store) == ["old", "b", "a", "c", "new"]
+    assert await page(store, newest_first=True) == ["new", "c", "a", "b", "old"]
+    assert await page(store, limit=2) == ["old", "b"]
+    assert await page(store, limit=2, anchor=b) == ["a", "c"]
+    assert await page(store, newest_first=True, limit=1, anchor=a) == ["b"]
+    assert await page(store, newest_first=True, anchor=old) == []
+    assert await page(store, anchor=new) == []
+
+
+async def test_a_page_goes_on_where_a_session_was_that_is_deleted_by_now(
+    store: EventStore,
+) -> None:
+    for name in ("b", "a", "c"):
+        await make(store, name)
+    gone = (await found_page(store))[1]
+    anchor = SessionPlace(gone.time_created, gone.place, gone.id)
+    await store.database.write(
+        lambda tx: tx.execute("DELETE FROM session WHERE id = :id", {"id": gone.id})
+    )
+    assert await page(store, anchor=anchor) == ["c"]
+    assert await page(store, newest_first=True, anchor=anchor) == ["b"]
+
+
+async def test_sessions_of_one_millisecond_keep_their_order_when_projections_are_rebuilt(
+    store: EventStore,
+) -> None:
+    for name in ("b", "a", "c"):
+        await make(store, name)
+    await projector.rebuild(store.database)
+    assert await page(store) == ["b", "a", "c"]
 
 
 async def test_sessions_are_filtered_by_what_they_are(store: EventStore) -> None:
@@ -139,14 +178,14 @@ async def test_sessions_are_filtered_by_what_they_are(store: EventStore) -> None
         (SessionFilter(workspace="wrk_w"), ["kept"]),
         (SessionFilter(subpath="src"), ["plain"]),
         (SessionFilter(archived=True), ["kept"]),
-        (SessionFilter(archived=False), ["other", "plain"]),
-        (SessionFilter(search="FIX"), ["other", "plain"]),
+        (SessionFilter(archived=False), ["plain", "other"]),
+        (SessionFilter(search="FIX"), ["plain", "other"]),
         (SessionFilter(search="100%"), ["plain"]),
         (SessionFilter(search="a_b\\"), ["kept"]),
         (SessionFilter(search="_"), ["kept"]),
         (SessionFilter(search="fix", project="p"), ["other"]),
         (SessionFilter(search="fix", workspace="wrk_w"), []),
-        (SessionFilter(search=""), ["kept", "other", "plain"]),
+        (SessionFilter(search=""), ["plain", "other", "kept"]),
     ):
         assert await page(store, wanted=wanted) == found, wanted
 
