@@ -18,7 +18,7 @@ from tests.support.instance import running
 from tests.support.project import ProjectFolders
 from tests.support.scripted_provider import Call, ScriptedProvider, calls, text
 
-WAIT_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
 
 
 @pytest.fixture
@@ -48,6 +48,7 @@ async def page_server(equipment: Equipment, folders: ProjectFolders) -> AsyncGen
         await process.communicate()
 
 
+@pytest.mark.timeout(240)
 async def test_the_web_app_chats_with_this_server(
     equipment: Equipment, folders: ProjectFolders, provider: ScriptedProvider
 ) -> None:

@@ -10,7 +10,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--no-zygote"],
 })
 const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
-context.setDefaultTimeout(20_000)
+context.setDefaultTimeout(60_000)
 await context.addInitScript((url) => {
   const known = { list: [url], projects: {}, lastProject: {} }
   localStorage.setItem("opencode.global.dat:server", JSON.stringify(known))
@@ -25,15 +25,24 @@ page.on("response", (answer) => {
 })
 
 const sees = (text) => page.getByText(text, { exact: false }).first().waitFor()
+const composer = page.locator('[contenteditable="true"]').first()
+const sent = (text) => composer.filter({ hasNotText: text }).waitFor({ timeout: 10_000 })
+// The app ignores Enter until it has loaded the project. The text then stays in the composer, and a
+// person presses Enter again.
 const send = async (text) => {
-  await page.locator('[contenteditable="true"]').first().click()
+  await composer.click()
   await page.keyboard.type(text)
-  await page.keyboard.press("Enter")
+  for (let presses = 1; presses <= 4; presses++) {
+    await composer.press("Enter")
+    const empty = await sent(text).then(() => true, () => false)
+    if (empty) return
+  }
+  throw new Error(`the composer keeps the text ${JSON.stringify(text)}`)
 }
 
 try {
   await page.goto(`${origin}/${Buffer.from(directory).toString("base64url")}/session`)
-  await page.locator('[contenteditable="true"]').first().waitFor()
+  await composer.waitFor()
   console.log("ok opened")
   await send("edit it")
   await sees("All done.")
