@@ -97,6 +97,7 @@ TODOS_BYTES_MAX: Final = 32 * 1024
 # Recovery after a crash, and Sessions that another process runs.
 RECOVERY_DEATHS_MAX: Final = 3  # process deaths in one run before a person must decide
 SUSPEND_SECONDS_MAX: Final = 5.0  # how long a server that stops lets its turns come to an end
+PARKED_LOOK_SECONDS: Final = 0.05  # until it looks again which of them wait for a person
 ELSEWHERE_LOOK_SECONDS: Final = 0.05  # the other process polls for requests as often
 INTERRUPT_ELSEWHERE_SECONDS_MAX: Final = 10.0  # how long to wait for the other process
 FINISH_SECONDS_MAX: Final = 30.0  # for runs of other processes that a short-lived one took over

@@ -226,8 +226,9 @@ async def compose(
             await background.stop()
             if settings.finishes:
                 await runtime.coordinator.finish(limits.FINISH_SECONDS_MAX)
-            waiting = runtime.engine.suspend_requests()
-            await runtime.coordinator.close(grace_seconds=settings.grace_seconds, parked=waiting)
+            await runtime.coordinator.close(
+                grace_seconds=settings.grace_seconds, parked=runtime.engine.suspend_requests
+            )
             runtime.hub.publish(InstanceDisposed(), None)
             runtime.hub.close()
             # On a full disk the rows stay: those of a dead process count for nothing anyway.

@@ -12,10 +12,11 @@ cancel the drain. A defect ends one drain and not the process, so this file may 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
+from perdure.core import limits
 from perdure.host import log_context
 from perdure.schema.ids import SessionID
 from perdure.schema.value import State
@@ -142,16 +143,32 @@ class RunCoordinator:
         finally:
             self._on_closing.discard(call)
 
-    async def close(self, *, grace_seconds: float = 0.0, parked: Container[SessionID] = ()) -> None:
+    async def close(
+        self,
+        *,
+        grace_seconds: float = 0.0,
+        parked: Callable[[], Container[SessionID]] = frozenset[SessionID],
+    ) -> None:
         """Start nothing more, give what runs some time to come to an end, then cancel it.
 
-        Those that are `parked` wait for a person, so they are not waited for.
+        Those that are `parked` wait for a person, so they are not waited for. It is asked again
+        and again, because a run can come to such a question while the others end.
         """
         self.begin_closing()
-        ends = [entry.done for key, entry in self._entries.items() if key not in parked]
-        if ends and grace_seconds > 0:
-            await asyncio.wait(ends, timeout=grace_seconds)
+        if grace_seconds > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace_seconds):
+                    await self._wait_for_others(parked)
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
+
+    async def _wait_for_others(self, parked: Callable[[], Container[SessionID]]) -> None:
+        ends = {session_id: entry.done for session_id, entry in self._entries.items()}
+        while True:
+            waiting = parked()
+            left = [end for key, end in ends.items() if key not in waiting and not end.done()]
+            if not left:
+                return
+            await asyncio.wait(left, timeout=limits.PARKED_LOOK_SECONDS)
 
     def _start(self, session_id: SessionID, drain: Drain, *, exclusive: bool = False) -> _Entry:
         entry = _Entry(asyncio.get_running_loop().create_future(), exclusive)

@@ -315,3 +315,35 @@ async def test_closing_interrupts_everything_and_starts_nothing_more(drains: Dra
     assert {status for status, _ in drains.statuses} == {"running", "idle"}
     assert len(drains.started) == 2
     assert drains.coordinator.active == ()
+
+
+async def test_closing_does_not_wait_for_a_run_that_comes_to_a_question(drains: Drains) -> None:
+    parked: set[SessionID] = set()
+    asked: list[int] = []
+
+    def look() -> set[SessionID]:
+        asked.append(len(parked))
+        if len(asked) == 2:
+            parked.add(SESSION)
+        return parked
+
+    drains.coordinator.wake(SESSION)
+    await drains.until_started(1)
+    async with asyncio.timeout(30):
+        await drains.coordinator.close(grace_seconds=3_600, parked=look)
+    assert asked == [0, 0]
+    assert drains.coordinator.active == ()
+
+
+async def test_closing_lets_a_run_come_to_its_end_beside_one_that_waits(drains: Drains) -> None:
+    drains.coordinator.wake(SESSION)
+    drains.coordinator.wake(OTHER)
+    await drains.until_started(2)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        closing = group.create_task(
+            drains.coordinator.close(grace_seconds=3_600, parked=lambda: {OTHER})
+        )
+        await asyncio.sleep(0)
+        assert not closing.done()
+        drains.finish(0)
+    assert drains.cleaned == 2
