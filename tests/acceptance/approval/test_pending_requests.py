@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -217,6 +217,50 @@ async def test_a_request_that_a_client_made_outlives_the_server(
         assert await pending(server.api, session) == []
         again = await server.api.post(f"/api/session/{session}/permission", body)
         assert again["data"]["effect"] == "allow"
+
+
+# ---- after an embedding program closes ----------------------------------------------------------
+
+
+async def asked_until_closed(folders: ProjectFolders, event_type: str) -> tuple[str, JsonObject]:
+    """A Session whose program closes the runtime at a request, and the request."""
+    async with open_wire_host(str(folders.project), environment=folders.environment) as perdure:
+        session = await perdure.sessions.create()
+        async with aclosing(perdure.events.subscribe()) as live:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await anext(live)
+                await perdure.sessions.prompt(session["id"], text="do it")
+                while (event := await anext(live))["type"] != event_type:
+                    pass
+    return session["id"], cast("JsonObject", event["data"])
+
+
+@requirement("S177", "S189")
+async def test_a_permission_outlives_the_program_that_embeds_the_runtime(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(APPEND), text("done"))
+    session, request = await asked_until_closed(folders, "permission.v2.asked")
+    async with server_process(folders, "after") as server:
+        assert await pending(server.api, session) == [request]
+        await reply(server.api, request, "once")
+        await server.api.wait(session)
+    assert (folders.project / "made.txt").read_text() == "made\n"
+    assert len(provider.requests) == 2
+
+
+@requirement("S185")
+async def test_a_question_outlives_the_program_that_embeds_the_runtime(
+    folders: ProjectFolders, provider: ScriptedProvider
+) -> None:
+    provider.then(calls(ASK), text("done"))
+    session, asked = await asked_until_closed(folders, "question.v2.asked")
+    async with server_process(folders, "after") as server:
+        assert await questions(server.api, session) == [asked]
+        path = f"/api/session/{session}/question/{asked['id']}/reply"
+        await server.api.post(path, {"answers": [["red"]]})
+        await server.api.wait(session)
+    assert '"Which?" = "red"' in provider.requests[-1].texts("tool")[0]
 
 
 # ---- from another process -----------------------------------------------------------------------

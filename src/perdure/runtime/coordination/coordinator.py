@@ -152,13 +152,15 @@ class RunCoordinator:
         """Start nothing more, give what runs some time to come to an end, then cancel it.
 
         Those that are `parked` wait for a person, so they are not waited for. It is asked again
-        and again, because a run can come to such a question while the others end.
+        and again, because a run can come to such a question while the others end, and once more
+        before the rest is cancelled: it also leaves their questions to the next process.
         """
         self.begin_closing()
         if grace_seconds > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace_seconds):
                     await self._wait_for_others(parked)
+        parked()
         await asyncio.gather(*(self.interrupt(key) for key in self.active))
 
     async def _wait_for_others(self, parked: Callable[[], Container[SessionID]]) -> None:
